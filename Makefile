@@ -1,0 +1,43 @@
+# Everything runs in .venv, which the first target makes. Windows: see the README for the same commands without make.
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+BIN := .venv/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check lab bench clean
+
+help: ## Show this help
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1	/' | expand -t 18
+
+demo: .venv/installed ## Run the three levels on the handbook, offline
+	@$(BIN)/rag run --dataset handbook
+
+test: check ## Check everything and run all tests
+	@$(BIN)/python -m pytest
+
+check: .venv/installed-dev ## Lint, format and types
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
+
+lab: .venv/installed ## Open the notebooks
+	@$(BIN)/jupyter lab notebooks
+
+bench: .venv/installed ## Time searches against the bare matrix product
+	@env -u OPENBLAS_CORETYPE -u OPENBLAS_L2_SIZE $(BIN)/python benchmarks/search.py
+
+clean: ## Remove the environment and all caches
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis
+
+.venv/bin/python:
+	@test -n "$(PYTHON)" && "$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "Python 3.11 or newer is needed: install it, or name one with make PYTHON=/path/to/python"; exit 1; }
+	@"$(PYTHON)" -c 'import ensurepip, venv' 2>/dev/null || \
+		{ echo "Python cannot make environments here: apt install python3-venv (Debian, Ubuntu), then make again"; exit 1; }
+	@"$(PYTHON)" -m venv .venv
+
+.venv/installed: pyproject.toml constraints.txt | .venv/bin/python
+	@echo "installing (a few minutes the first time)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	@touch $@
+
+.venv/installed-dev: .venv/installed
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@

@@ -1,0 +1,53 @@
+"""Every error a user can meet, as one tree.
+
+    RagError
+    ├── InvalidValue     a parameter out of its range               (also a ValueError)
+    ├── DataError        a file, chunk, question or setting that cannot be used (also a ValueError)
+    └── IndexMismatch    a stored index made from other texts or by another embedder
+
+The message is one sentence that names the value and the remedy: it is all that the command line prints.
+"""
+
+from collections.abc import Sequence
+
+
+class RagError(Exception):
+    """The base of all errors raised on purpose by this package."""
+
+
+class InvalidValue(RagError, ValueError):
+    """A parameter is out of its range."""
+
+
+class DataError(RagError, ValueError):
+    """Data that cannot be used; ``problems`` lists every bad row at once.
+
+    >>> print(DataError("q.json has 2 problems", ["row 1: no id", "row 3: no question"]))
+    q.json has 2 problems:
+      row 1: no id
+      row 3: no question
+    """
+
+    SHOWN = 20
+
+    def __init__(self, message: str, problems: Sequence[str] = ()) -> None:
+        self.problems = list(problems)
+        lines = [f"  {problem}" for problem in self.problems[: self.SHOWN]]
+        if len(self.problems) > self.SHOWN:
+            lines.append(f"  … and {len(self.problems) - self.SHOWN} more")
+        super().__init__("\n".join([f"{message}:", *lines]) if lines else message)
+
+
+class IndexMismatch(RagError):
+    """A stored index does not belong to these texts or this embedder."""
+
+
+def check_at_least(name: str, value: int, least: int) -> None:
+    """Raise InvalidValue unless ``value`` is an integer of at least ``least``.
+
+    >>> check_at_least("k", 0, 1)
+    Traceback (most recent call last):
+    rag.errors.InvalidValue: k must be an integer >= 1, got 0
+    """
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise InvalidValue(f"{name} must be an integer >= {least}, got {value!r}")

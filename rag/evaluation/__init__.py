@@ -1,0 +1,1 @@
+"""How the system is judged. Nothing in the system imports from here."""

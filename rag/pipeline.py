@@ -1,0 +1,91 @@
+"""One class, three levels: search, rerank if the level does, make the context, answer.
+
+A `Level` is a value that says which store is searched and whether the hits are reranked; a `Pipeline` is a level at
+work on one corpus with somebody to rerank and to answer. The answers of a level are made from its own retrieval, once.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from rag.answer import Answerer, render_contexts
+from rag.errors import DataError, InvalidValue, check_at_least
+from rag.rerank import Reranker
+from rag.types import Answer, Hit, Ranking, Retrieval
+from rag.vector_db import SummaryIndexedVectorDB, VectorDB
+
+
+@dataclass(frozen=True)
+class Level:
+    """What distinguishes a level; ``title`` is the cookbook's name for it."""
+
+    name: str
+    title: str
+    store: type[VectorDB]
+    reranked: bool
+
+
+BASIC = Level("basic", "Basic RAG", VectorDB, reranked=False)
+SUMMARY = Level("summary", "Summary Indexing", SummaryIndexedVectorDB, reranked=False)
+RERANK = Level("rerank", "Summary Indexing + Re-Ranking", SummaryIndexedVectorDB, reranked=True)
+LEVELS = {level.name: level for level in (BASIC, SUMMARY, RERANK)}
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """A level at work. ``k`` hits are kept; ``fetch_k`` candidates are offered to the reranker.
+
+    ``models`` names who embeds, summarizes, reranks and answers, for run cards.
+    """
+
+    level: Level
+    db: VectorDB
+    reranker: Reranker
+    answerer: Answerer
+    k: int = 3
+    fetch_k: int = 20
+    threshold: float | None = None
+    models: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        check_at_least("k", self.k, 1)
+        if self.level.reranked and self.fetch_k < self.k:
+            raise InvalidValue(f"fetch_k must be >= k, got fetch_k {self.fetch_k} and k {self.k}")
+
+    def retrieve(self, questions: Sequence[str]) -> list[Retrieval]:
+        """Return for each question the hits of this level and the contexts made of them."""
+        wanted = self.fetch_k if self.level.reranked else self.k
+        candidates = self.db.search_many(questions, wanted, self.threshold)
+        rankings = (
+            self.reranker(questions, candidates, self.k)
+            if self.level.reranked
+            else [Ranking(hits) for hits in candidates]
+        )
+        return [self._retrieval(*pair) for pair in zip(candidates, rankings, strict=True)]
+
+    def _retrieval(self, candidates: list[Hit], ranking: Ranking) -> Retrieval:
+        with_summary = "summary" in self.db.fields
+        contexts = render_contexts(ranking.hits, with_summary=with_summary)
+        note = ranking.note if candidates else self._why_nothing()
+        return Retrieval(candidates, ranking.hits, contexts, ranking.fell_back, note)
+
+    def _why_nothing(self) -> str:
+        above = "" if self.threshold is None else f", or nothing reaches the threshold {self.threshold}"
+        return f"no hits: no word of the question is in the corpus{above}"
+
+    def answer(self, questions: Sequence[str], retrievals: Sequence[Retrieval] | None = None) -> list[Answer]:
+        """Return an answer to each question, from this level's own retrieval (passed in where it is already done)."""
+        found = self.retrieve(questions) if retrievals is None else retrievals
+        return self.answerer(questions, found)
+
+    def ask(self, question: str) -> Answer:
+        """Answer one question."""
+        return self.answer([question])[0]
+
+
+def find_level(level: Level | str) -> Level:
+    """Return a level by its name. Raises DataError listing the names if there is none."""
+    if isinstance(level, Level):
+        return level
+    if level not in LEVELS:
+        raise DataError(f"no level {level!r}; the levels are {', '.join(LEVELS)}")
+    return LEVELS[level]

@@ -1,0 +1,1 @@
+"""Who does the work: embedders and language models behind small Protocols."""

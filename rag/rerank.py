@@ -1,0 +1,137 @@
+"""Level 3's second look: twenty candidates in, the best three out.
+
+A reranker takes all questions with their candidates and returns one `Ranking` each. From an LLM: it reads heading and
+summary of every candidate and names the useful ones. Offline: the candidates' similarity plus their BM25 score.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from rag import prompts
+from rag.errors import InvalidValue, check_at_least
+from rag.lexical import bm25_scores, terms
+from rag.providers.base import LLM, Prompt, Reply, complete_usable
+from rag.types import Chunk, Hit, Ranking
+
+ANY = 10**6  # more candidates than are ever offered: any number will do
+Reranker = Callable[[Sequence[str], Sequence[Sequence[Hit]], int], list[Ranking]]
+
+
+def check_rerank(questions: Sequence[str], candidates: Sequence[Sequence[Hit]], k: int) -> None:
+    """Raise InvalidValue if k < 1, a question is blank, or the lengths differ."""
+    check_at_least("k", k, 1)
+    if len(questions) != len(candidates):
+        raise InvalidValue(f"{len(questions)} questions but {len(candidates)} lists of candidates")
+    for row, question in enumerate(questions):
+        if not question.strip():
+            raise InvalidValue(f"query must not be blank, got {question!r} (row {row})")
+
+
+# ---------------------------------------------------------------------------------------------- offline
+
+
+def bm25_reranker(questions: Sequence[str], candidates: Sequence[Sequence[Hit]], k: int) -> list[Ranking]:
+    """Order candidates by z(similarity) + z(BM25), BM25 being computed over a question's own candidates.
+
+    z subtracts the mean and divides by the standard deviation, so that both scores count alike. Ties keep the order.
+    """
+    check_rerank(questions, candidates, k)
+    texts = {_full_text(hit["metadata"]) for hits in candidates for hit in hits}
+    tokens = {text: terms(text) for text in texts}
+    rankings = []
+    for question, hits in zip(questions, candidates, strict=True):
+        lexical = bm25_scores(terms(question), [tokens[_full_text(hit["metadata"])] for hit in hits])
+        total = _z(np.array([hit["similarity"] for hit in hits])) + _z(lexical)
+        rankings.append(Ranking([hits[i] for i in np.argsort(-total, kind="stable")[:k].tolist()]))
+    return rankings
+
+
+def _full_text(chunk: Chunk) -> str:
+    return "\n".join((chunk["chunk_heading"], chunk.get("summary", ""), chunk["text"]))
+
+
+def _z(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Standardise; all zeros where the values do not differ."""
+    spread = values.std() if len(values) else 0.0
+    return np.zeros(len(values)) if spread < 1e-12 else (values - values.mean()) / spread
+
+
+# ---------------------------------------------------------------------------------------------- by an LLM
+
+
+def llm_reranker(llm: LLM) -> Reranker:
+    """Return a reranker that asks ``llm``; with at most one candidate there is nothing to ask."""
+
+    def rerank(questions: Sequence[str], candidates: Sequence[Sequence[Hit]], k: int) -> list[Ranking]:
+        check_rerank(questions, candidates, k)
+        asked = [row for row, hits in enumerate(candidates) if len(hits) > 1]
+        requests = [rerank_prompt(questions[row], candidates[row], k) for row in asked]
+        replies = complete_usable(llm, requests, lambda reply: bool(parse_ranking(reply.text, ANY)))
+        by_row = dict(zip(asked, replies, strict=True))
+        return [_ranking(hits, by_row.get(row), k) for row, hits in enumerate(candidates)]
+
+    return rerank
+
+
+def rerank_prompt(question: str, candidates: Sequence[Hit], k: int) -> Prompt:
+    """Return the request for one question: candidates numbered from 0, each with heading and summary."""
+    documents = "\n".join(_entry(i, hit["metadata"]) for i, hit in enumerate(candidates))
+    values = {
+        "n": len(candidates),
+        "k": k,
+        "documents": documents,
+        "question": prompts.fenced(question, "question", "documents"),
+    }
+    text = prompts.render(prompts.RERANK, values)
+    return Prompt(text, role="rerank", subject=question, schema=prompts.RERANK_SCHEMA, max_tokens=2048)
+
+
+def _entry(number: int, chunk: Chunk) -> str:
+    """Return a candidate as the prompt shows it; without a summary, the beginning of its text."""
+    about = chunk.get("summary") or chunk["text"][:300]
+    shown = f"{chunk['chunk_heading']}\nSummary: {about}"
+    return f"[{number}] {prompts.fenced(shown, 'documents', 'question')}"
+
+
+def _ranking(hits: Sequence[Hit], reply: Reply | None, k: int) -> Ranking:
+    """Put the picks first and fill up in the original order; without a usable pick, keep it and say so."""
+    if reply is None:
+        return Ranking(list(hits[:k]))
+    picks = [] if reply.error else parse_ranking(reply.text, len(hits))
+    order = picks + [i for i in range(len(hits)) if i not in picks]
+    note = None if picks else reply.error or f"no document named in the reply {reply.text[:80]!r}"
+    return Ranking([hits[i] for i in order[:k]], fell_back=not picks, note=note)
+
+
+_NUMBER_LIKE = re.compile(r"[-+]?[0-9][0-9._%]*")
+_NOISE = re.compile(
+    r"```\w*|</?[a-z_]+\s*>|\b(?:documents?|docs?|chunks?|passages?|candidates?|index|and)\b|[\[\](){}#*\"'`]", re.I
+)
+
+
+def parse_ranking(reply: str, n: int) -> list[int]:
+    """Return the documents that a reply names: valid (0 to n-1) and distinct, in the reply's order.
+
+    Reads the JSON that was asked for, and the lists that models write instead. A line with any other word in it is
+    prose, and no number is taken from it; after a colon, the list may begin. Signs, decimals and underscores make a
+    number unusable rather than another one.
+
+    >>> parse_ranking('{"ranking": [3, 1, 0]}', 5), parse_ranking("Document 3, Document 1", 5)
+    ([3, 1, 0], [3, 1])
+    >>> parse_ranking("The top 3 of these 2024 notes: 4, 0, 2", 5), parse_ranking("None of the 5 fits.", 9)
+    ([4, 0, 2], [])
+    """
+    lists = [value for value in (prompts.read_json_object(reply) or {}).values() if isinstance(value, list)]
+    items = lists[0] if lists else [item for line in reply.splitlines() for item in _listed(line)]
+    numbers = [int(item) for item in map(str, items) if re.fullmatch(r"[0-9]{1,6}", item)]
+    return list(dict.fromkeys(number for number in numbers if number < n))
+
+
+def _listed(line: str) -> list[str]:
+    """Return the numbers of a line that is a list of numbers, else nothing."""
+    found = re.split(r"[\s,;>|]+", _NOISE.sub(" ", line.rpartition(":")[2]).rstrip(" ."))
+    items = [item for item in found if item]
+    return items if all(_NUMBER_LIKE.fullmatch(item) for item in items) else []

@@ -1,0 +1,266 @@
+"""The vector stores of levels 1 and 2: texts in, the most similar chunks out, by exact search.
+
+One contiguous float32 matrix of unit rows; a search is a matrix product and a selection of the best k. The two stores
+differ in the text that they embed and in nothing else.
+"""
+
+import copy
+import io
+import json
+import logging
+import os
+import zipfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from rag.data import PathOrRecords, fingerprint, is_blank, load_chunks, write_atomically
+from rag.errors import DataError, IndexMismatch, InvalidValue, RagError, check_at_least
+from rag.providers.base import CorpusEmbedder, Embedder, Vectors
+from rag.types import Chunk, Hit
+
+log = logging.getLogger(__name__)
+BLOCK = 1 << 24  # scores held at once by a search: 64 MB, or one row where the corpus is larger than that
+STATE = "embedder_"  # starts the names of the embedder's arrays in a saved index
+ROUNDING = 1e-5  # no float32 product of unit vectors is further than this from the exact one
+
+
+class VectorDB:
+    """An in-memory store of chunks, searched by cosine similarity.
+
+    Args:
+        name: names the index file.
+        embedder: turns texts into vectors; without one, the offline LSA is used and the log says so.
+        folder: where to keep the index between sessions; without one, nothing is written.
+
+    >>> db = VectorDB("demo").load_data([
+    ...     {"chunk_link": "a", "chunk_heading": "Cats", "text": "A cat purrs."},
+    ...     {"chunk_link": "b", "chunk_heading": "Dogs", "text": "A dog barks."}])
+    >>> [hit["metadata"]["chunk_link"] for hit in db.search("purring cats", k=1)]
+    ['a']
+    """
+
+    fields: ClassVar[tuple[str, ...]] = ("chunk_heading", "text")  # what is embedded, in this order
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        embedder: Embedder | None = None,
+        folder: str | os.PathLike[str] | None = None,
+    ) -> None:
+        if embedder is None:
+            from rag.providers.lsa import LSA
+
+            embedder = LSA()
+            log.warning("%s: no embedder given, using the offline one (%s)", name, embedder.name)
+        self.name = name
+        self.embedder = embedder
+        self.folder = None if folder is None else Path(folder)
+        self.chunks: list[Chunk] = []
+        self.vectors: Vectors = np.zeros((0, 0), np.float32)  # (n, d), rows of length 1
+
+    def __len__(self) -> int:
+        return len(self.chunks)
+
+    # ------------------------------------------------------------------------------------------ loading
+
+    def load_data(self, chunks_or_path: PathOrRecords, *, rebuild: bool = True) -> Self:
+        """Embed these chunks, replacing what was loaded; with a folder, reuse an index made from the same texts.
+
+        Raises:
+            DataError: if the chunks cannot be used, before anything is embedded.
+            IndexMismatch: if the stored index was made from something else and ``rebuild`` is False.
+        """
+        chunks = load_chunks(chunks_or_path, summaries="summary" in self.fields)
+        stored = None if self.folder is None else self.folder / f"{self.name}.npz"
+        if stored is not None and stored.exists():
+            try:
+                return self._restore(stored, chunks)
+            except IndexMismatch as mismatch:
+                if not rebuild:
+                    raise
+                log.warning("%s; embedding again", mismatch)
+        texts = [self.text(chunk) for chunk in chunks]
+        embedder = self.embedder.fit(texts) if isinstance(self.embedder, CorpusEmbedder) else self.embedder
+        self._set(chunks, embedder, self._checked_documents(embedder.embed(texts, "document"), chunks))
+        if stored is not None:
+            self.save(stored)
+        return self
+
+    def text(self, chunk: Chunk) -> str:
+        """Return the text that is embedded for a chunk."""
+        return "\n\n".join(str(chunk.get(field, "")) for field in self.fields).strip()
+
+    def _set(self, chunks: list[Chunk], embedder: Embedder, vectors: Vectors) -> None:
+        self.chunks, self.embedder, self.vectors = chunks, embedder, vectors
+        flat = all(isinstance(value, str) for chunk in chunks for value in chunk.values())
+        self._copy: Callable[[Chunk], Chunk] = copy.copy if flat else copy.deepcopy  # a caller's changes stay his own
+
+    # ------------------------------------------------------------------------------------------ searching
+
+    def search(self, query: str, k: int = 3, similarity_threshold: float | None = None) -> list[Hit]:
+        """Return the at most k most similar chunks, best first; see `search_many`."""
+        return self.search_many([query], k, similarity_threshold)[0]
+
+    def search_many(
+        self, queries: Sequence[str], k: int = 3, similarity_threshold: float | None = None
+    ) -> list[list[Hit]]:
+        """Return for each query the k most similar chunks (all of them if there are fewer), best first.
+
+        Equal similarities stand in corpus order. With a threshold, chunks below it are left out, so that fewer than k
+        may come back, or none: a threshold fits one embedder only. A query without a known word gets no hits (LSA).
+
+        Raises:
+            InvalidValue: if k < 1 or a query is blank.
+            RagError: if nothing is loaded yet.
+        """
+        check_at_least("k", k, 1)
+        if isinstance(queries, str):
+            raise TypeError("queries must be a list of texts, got one text; use search for one")
+        if not self.chunks:
+            raise RagError(f"{self.name}: nothing is loaded; call load_data first")
+        blank = [row for row, query in enumerate(queries) if is_blank(query)]
+        if blank:
+            raise InvalidValue(f"empty question (row {', '.join(map(str, blank))})")
+        if not queries:
+            return []
+        vectors = self.embedder.embed(list(queries), "query")
+        return self.search_vectors(self._checked_queries(vectors, queries), k, similarity_threshold)
+
+    def search_vectors(
+        self, queries: Vectors, k: int = 3, similarity_threshold: float | None = None
+    ) -> list[list[Hit]]:
+        """Return the hits of query vectors (m, d), rows of length 1 or 0; see `search_many`."""
+        least = -np.inf if similarity_threshold is None else similarity_threshold
+        found: list[list[Hit]] = []
+        step = max(1, BLOCK // len(self.vectors))
+        for start in range(0, len(queries), step):
+            block = queries[start : start + step]
+            scores = block @ self.vectors.T
+            for query, row in zip(block, scores, strict=True):
+                found.append(self._hits(query, _near_top(row, k), k, least) if query.any() else [])
+        return found
+
+    def _hits(self, query: Vectors, candidates: npt.NDArray[np.intp], k: int, least: float) -> list[Hit]:
+        """Score the candidates one by one, so that a result depends neither on its row nor on the other queries."""
+        exact = np.vecdot(self.vectors[candidates], query).clip(-1, 1)
+        best = np.argsort(-exact, kind="stable")[:k]
+        pairs = zip(candidates[best].tolist(), exact[best].tolist(), strict=True)
+        return [Hit(metadata=self._copy(self.chunks[i]), similarity=score) for i, score in pairs if score >= least]
+
+    def _checked_documents(self, vectors: npt.NDArray[Any], chunks: Sequence[Chunk]) -> Vectors:
+        """Return document vectors as contiguous float32 rows of length 1. Raises DataError naming unusable ones."""
+        if vectors.ndim != 2 or len(vectors) != len(chunks):
+            raise DataError(f"{len(chunks)} chunks need as many vectors, got an array of shape {vectors.shape}")
+        unit, bad, wordless = self._unit(vectors)
+        if bad:
+            rows = [f"row {row} ({chunks[row]['chunk_link']})" for row in bad]
+            raise DataError(f"{len(bad)} of {len(chunks)} chunks have no usable vector (zero or NaN)", rows)
+        if wordless:
+            names = ", ".join(chunks[row]["chunk_link"] for row in wordless)
+            log.warning("%s: no word to search for in %s; never similar to any question", self.name, names)
+        return unit
+
+    def _checked_queries(self, vectors: npt.NDArray[Any], queries: Sequence[str]) -> Vectors:
+        """Return query vectors as rows of length 1, or 0 where the query has no known word."""
+        expected = (len(queries), self.vectors.shape[1])
+        if vectors.shape != expected:
+            raise IndexMismatch(f"{self.embedder.name} gave query vectors of shape {vectors.shape}, not {expected}")
+        unit, bad, _ = self._unit(vectors)
+        if bad:
+            raise InvalidValue(f"no usable vector for {[queries[row] for row in bad]} (zero or NaN)")
+        return unit
+
+    def _unit(self, vectors: npt.NDArray[Any]) -> tuple[Vectors, list[int], list[int]]:
+        """Return rows of length 1, the rows that cannot be used, and zero rows that a corpus embedder means."""
+        lengths = np.linalg.norm(vectors, axis=1)
+        zero = lengths == 0
+        meant = zero & isinstance(self.embedder, CorpusEmbedder)
+        bad = np.flatnonzero(~np.isfinite(lengths) | (zero & ~meant)).tolist()
+        if not (bad or np.allclose(lengths[~meant], 1, atol=1e-6)):
+            vectors = vectors / np.where(zero, 1, lengths)[:, None]
+        return np.ascontiguousarray(vectors, np.float32), bad, np.flatnonzero(meant).tolist()
+
+    # ------------------------------------------------------------------------------------------ keeping
+
+    def header(self) -> dict[str, Any]:
+        """Return what identifies this index: embedder, dimension, embedded fields, SHA-256 of the texts."""
+        return {
+            "embedder": self.embedder.name,
+            "dimension": int(self.vectors.shape[1]),
+            "fields": list(self.fields),
+            "texts": fingerprint([self.text(chunk) for chunk in self.chunks]),
+        }
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the index as one NumPy archive without pickle: vectors, the embedder's state, header and chunks."""
+        if not self.chunks:
+            raise RagError(f"{self.name}: nothing is loaded, so there is nothing to save")
+        state = self.embedder.state() if isinstance(self.embedder, CorpusEmbedder) else {}
+        text = json.dumps({"header": self.header(), "chunks": self.chunks}, ensure_ascii=False)
+        arrays: dict[str, Any] = {f"{STATE}{key}": value for key, value in state.items()}
+        buffer = io.BytesIO()
+        np.savez(buffer, vectors=self.vectors, json=np.frombuffer(text.encode(), np.uint8), **arrays)
+        write_atomically(path, buffer.getvalue())
+
+    def load(self, path: str | os.PathLike[str]) -> Self:
+        """Read a saved index. Raises IndexMismatch if another embedder or other fields made it."""
+        return self._restore(Path(path), None)
+
+    def _restore(self, path: Path, chunks: list[Chunk] | None) -> Self:
+        """Read an index; with chunks given, only if it was made from their texts."""
+        stored, text = _read_archive(path)
+        header, kept = text["header"], text["chunks"]
+        vectors = stored.pop("vectors")
+        state = {key.removeprefix(STATE): value for key, value in stored.items()}
+        embedder = (
+            self.embedder.restore(state) if isinstance(self.embedder, CorpusEmbedder) and state else self.embedder
+        )
+        texts = [self.text(chunk) for chunk in (kept if chunks is None else chunks)]
+        now = {"embedder": embedder.name, "fields": list(self.fields), "texts": fingerprint(texts)}
+        differ = [f"{key} {_short(header[key])}, not {_short(now[key])}" for key in now if header[key] != now[key]]
+        if differ:
+            raise IndexMismatch(f"{path} ({header['dimension']} dimensions) was made with {' and '.join(differ)}")
+        self._set(kept if chunks is None else chunks, embedder, self._checked_documents(vectors, kept))
+        return self
+
+
+class SummaryIndexedVectorDB(VectorDB):
+    """The store of level 2: heading, then summary, then text, so that a long text cannot push the summary out."""
+
+    fields = ("chunk_heading", "summary", "text")
+
+
+def _near_top(scores: npt.NDArray[np.float32], k: int) -> npt.NDArray[np.intp]:
+    """Return the positions, ascending, that can be among the k best of n scores.
+
+    The scores are dealt into groups. The k-th largest of the groups' maxima is a lower bound of the k-th largest score,
+    and both it and the comparison are plain passes over the scores, much faster than a selection. ``ROUNDING`` below
+    the bound keeps what the float32 product may have put a little too low.
+    """
+    groups = max(1024, 4 * k)
+    each = len(scores) // groups
+    maxima = scores if each < 2 else scores[: each * groups].reshape(each, groups).max(axis=0)
+    rank = max(0, len(maxima) - k)
+    return np.flatnonzero(scores >= np.partition(maxima, rank)[rank] - np.float32(ROUNDING))
+
+
+def _read_archive(path: Path) -> tuple[dict[str, npt.NDArray[Any]], dict[str, Any]]:
+    """Return the arrays and the JSON of a saved index."""
+    try:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+            arrays = {key: archive[key] for key in archive.files}
+        return arrays, json.loads(arrays.pop("json").tobytes())
+    except FileNotFoundError:
+        raise DataError(f"no index {path} (looked for {path.absolute()})") from None
+    except (OSError, ValueError, KeyError, EOFError, AttributeError, zipfile.BadZipFile) as error:
+        raise IndexMismatch(f"{path} is not an index of this package ({type(error).__name__})") from None
+
+
+def _short(value: Any) -> str:
+    text = str(value)
+    return text if len(text) <= 40 else f"{text[:12]}…"

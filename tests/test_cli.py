@@ -1,0 +1,141 @@
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from conftest import make_chunk
+
+from rag.data import read_json, write_json
+
+QUESTION = {
+    "id": "1",
+    "question": "Do cats purr?",
+    "correct_chunks": ["a"],
+    "correct_answer": "Cats purr when content.",
+}
+
+
+def rag(*args, cwd, **env):
+    command = [sys.executable, "-m", "rag", *map(str, args)]
+    environment = {**os.environ, "COLUMNS": "80", "PYTHONUTF8": "1", **env}
+    done = subprocess.run(
+        command, cwd=cwd, capture_output=True, encoding="utf-8", errors="replace", env=environment, check=False
+    )
+    assert "Traceback" not in done.stderr
+    return done
+
+
+@pytest.fixture
+def folder(tmp_path) -> Path:
+    chunks = [make_chunk("a", "Cats purr when content.", "Cats"), make_chunk("b", "Dogs bark 🙂 loudly.", "Dogs")]
+    write_json(tmp_path / "own" / "chunks.json", chunks)
+    write_json(tmp_path / "own" / "questions.json", [QUESTION])
+    return tmp_path
+
+
+def test_run_writes_rows_results_and_plot(folder):
+    done = rag("run", "--dataset", "own", "--out", "out", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    made = sorted(str(path.relative_to(folder / "out")) for path in (folder / "out").rglob("*.*"))
+    per_level = [
+        f"{part}/{level}.{end}"
+        for part, end in (("csvs", "csv"), ("json_results", "json"), ("rows", "jsonl"))
+        for level in ("basic", "rerank", "summary")
+    ]
+    assert made == sorted([*per_level, "performance.png"])
+    for word in ("precision", "accuracy", "overlap (no LLM)", "rerank", "undecided", "errors", str(folder / "out")):
+        assert word in done.stdout
+    assert max(map(len, done.stdout.splitlines()[:8])) <= 80
+    assert "…" not in done.stdout
+
+
+def test_json_is_one_document_and_nothing_else(folder):
+    done = rag("run", "-d", "own", "-o", "out", "--levels", "rerank,basic", "--k", "1", "--json", cwd=folder)
+    results = json.loads(done.stdout)
+    assert [result["level"] for result in results] == ["rerank", "basic"]
+    assert results[0] == read_json(folder / "out" / "json_results" / "rerank.json")
+    assert results[0]["card"]["k"] == 1
+    assert done.stderr == ""
+
+
+def test_ask_shows_answer_chunks_and_similarities(folder):
+    done = rag("ask", "Which animals purr?", "-d", "own", "--level", "basic", "--k", "1", cwd=folder)
+    assert "“Cats purr when content.” [a]" in done.stdout
+    assert "1. 1.000  Cats" in done.stdout
+    nothing = rag("ask", "zebra", "-d", "own", cwd=folder)
+    assert nothing.returncode == 0
+    assert "no word of the question is in the corpus" in nothing.stdout
+
+
+def test_chunk(folder):
+    (folder / "docs").mkdir()
+    (folder / "docs" / "a.md").write_text("# A\n\none two\n\n## B\n\nthree", encoding="utf-8")
+    done = rag("chunk", "docs", "-o", "chunks.json", cwd=folder)
+    assert "2 chunks of 1 to 2 words" in done.stdout
+    assert [chunk["chunk_link"] for chunk in read_json(folder / "chunks.json")] == ["a.md#a", "a.md#b"]
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (["run", "--dataset", "nowhere"], "no data set 'nowhere'"),
+        (["run", "-d", "own", "--levels", "basic,best"], "no level 'best'; the levels are basic, summary, rerank"),
+        (["run", "-d", "own", "--k", "0"], "k must be an integer >= 1, got 0"),
+        (["run", "-d", "own", "--fetch-k", "2"], "fetch_k must be >= k"),
+        (["run", "-d", "own", "--split", "train"], "split must be one of dev, test, all, got 'train'"),
+        (["run", "-d", "own", "--backend", "cloud"], "no backend 'cloud'; the backends are offline"),
+        (["run", "-d", "own", "--out", "own/chunks.json/x"], "cannot write"),
+        (["run", "--limit", "0"], "Invalid value for '--limit'"),
+        (["run", "--treshold", "1"], "No such option"),
+        (["ask", "  ", "-d", "own"], "empty question"),
+        (["chunk", "nowhere", "-o", "x.json"], "no file or folder nowhere"),
+        (["chunk", "own", "-o", "x.json"], "holds no Markdown files"),
+        (["fly"], "No such command"),
+    ],
+)
+def test_foreseeable_errors_are_one_sentence_and_exit_2(folder, args, words):
+    done = rag(*args, cwd=folder)
+    assert done.returncode == 2
+    assert words in " ".join(done.stderr.replace("│", " ").split())
+    assert done.stdout == ""
+
+
+@pytest.mark.parametrize("content", ["", "[", "{}", '[{"id": "1"}]'])
+def test_bad_files_are_named(folder, content):
+    (folder / "own" / "questions.json").write_text(content, encoding="utf-8")
+    done = rag("run", "-d", "own", cwd=folder)
+    assert done.returncode == 2
+    assert "questions.json" in done.stderr
+    assert not (folder / "evaluation").exists()
+
+
+@pytest.mark.parametrize("command", [[], ["run"], ["ask"], ["chunk"]])
+def test_help_is_complete(command, tmp_path):
+    done = rag(*command, "--help", cwd=tmp_path)
+    assert done.returncode == 0
+    assert "Usage" in done.stdout
+
+
+def test_a_narrow_code_page_does_not_end_the_run(folder):
+    done = rag("ask", "Do dogs bark?", "-d", "own", cwd=folder, PYTHONIOENCODING="cp1252", PYTHONUTF8="0")
+    assert done.returncode == 0, done.stderr
+    assert "Dogs bark ? loudly." in done.stdout
+
+
+def test_control_c_is_one_sentence_and_130(folder, cookbook):
+    shutil.copytree(cookbook, folder / "cookbook")
+    command = [sys.executable, "-m", "rag", "run", "-d", "cookbook", "-o", "out"]
+    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    while not (folder / "out").exists():  # the folder is made right before the work begins
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    _, stderr = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "stopped" in stderr
+    assert "Traceback" not in stderr
+    assert not [path for path in (folder / "out").rglob("*") if path.name.startswith(".")]

@@ -1,0 +1,55 @@
+import numpy as np
+import pytest
+from sklearn.feature_extraction.text import TfidfVectorizer
+
+from rag.errors import RagError
+from rag.lexical import terms
+from rag.providers.base import CorpusEmbedder
+from rag.providers.lsa import LSA
+
+TEXTS = ["cats purr and sleep", "dogs bark and sleep", "birds sing at dawn", "fish swim at night", "cats hunt birds"]
+
+
+def test_five_chunks_work_and_rows_are_unit_length():
+    lsa = LSA().fit(TEXTS)
+    vectors = lsa.embed(TEXTS, "document")
+    assert vectors.shape == (5, 5)
+    assert vectors.dtype == np.float32
+    assert np.linalg.norm(vectors, axis=1) == pytest.approx(np.ones(5), abs=1e-6)
+
+
+def test_it_equals_tf_idf_and_svd_written_out():
+    """Weight (1 + ln tf) · (1 + ln((1 + n) / (1 + df))), rows normalised, projected on the right singular vectors."""
+    lsa = LSA().fit(TEXTS)
+    counts = np.array([[text.count(term) for term in ("bark", "cat", "hunt")] for text in TEXTS])
+    df = (counts > 0).sum(axis=0)
+    vocabulary, idf, components = (lsa.state()[key] for key in ("vocabulary", "idf", "components"))
+    assert idf[np.isin(vocabulary, ("bark", "cat", "hunt"))] == pytest.approx(1 + np.log(6 / (1 + df)))
+    assert components @ components.T == pytest.approx(np.eye(5), abs=1e-9)
+
+
+def test_small_corpora_keep_every_similarity_of_tf_idf():
+    """With d = texts, the projection loses nothing: cosines equal scikit-learn's TF-IDF cosines."""
+    weights = TfidfVectorizer(analyzer=terms, sublinear_tf=True).fit_transform(TEXTS)
+    vectors = LSA().fit(TEXTS).embed(TEXTS, "document")
+    assert vectors @ vectors.T == pytest.approx((weights @ weights.T).toarray(), abs=1e-6)
+
+
+def test_an_unknown_text_has_no_direction():
+    assert not LSA().fit(TEXTS).embed(["zebra"], "query").any()
+
+
+def test_the_name_carries_the_fit():
+    one, same, other = LSA().fit(TEXTS), LSA().fit(TEXTS), LSA().fit([*TEXTS, "cows graze"])
+    assert one.name == same.name != other.name
+    assert LSA().name == "lsa-128"
+    assert one.restore(one.state()).name == one.name
+    assert isinstance(one, CorpusEmbedder)
+
+
+def test_unusable_corpora_and_unfitted_use():
+    with pytest.raises(RagError, match="no words"):
+        LSA().fit(["the of and", "…"])
+    with pytest.raises(RagError, match="not fitted"):
+        LSA().embed(["x"], "query")
+    assert LSA().fit(["one text only"]).embed(["text"], "query").shape == (1, 1)
