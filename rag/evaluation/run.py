@@ -52,6 +52,7 @@ class Row:
     seconds: float | None = None
     kind: str | None = None
     split: str | None = None
+    judge_reply: str | None = None
 
 
 @dataclass(frozen=True)
@@ -188,6 +189,7 @@ def make_row(question: Question, found: Retrieval, answer: Answer, verdict: Verd
         seconds=answer.seconds,
         kind=question.get("kind"),
         split=question.get("split"),
+        judge_reply=verdict.reply,
     )
 
 
