@@ -155,7 +155,7 @@ def compare(
     Example: `rag compare evaluation/results --step .1`
     """
     from rag.evaluation.compare import compare as compare_runs
-    from rag.evaluation.run import load_named_runs
+    from rag.evaluation.saved import load_named_runs
 
     comparison = compare_runs(load_named_runs(folders, levels.split(",") if levels else None), seed=seed)
     if as_json:

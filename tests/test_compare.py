@@ -7,7 +7,8 @@ from test_cli import rag as command
 
 from rag import Run, compare
 from rag.errors import DataError
-from rag.evaluation.run import Row, load_named_runs, load_runs
+from rag.evaluation.run import Row
+from rag.evaluation.saved import load_named_runs, load_runs
 
 BLANK = Row("", "q", ["g"], "ref", [], [], [], 0.0, 0.0, 0.0, 0.0, False, "a", None, "", "ok")
 
