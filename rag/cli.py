@@ -164,6 +164,26 @@ def compare(
     _print_comparison(comparison, step)
 
 
+@app.command()
+def report(
+    folder: Annotated[Path, typer.Argument(help="A folder that rag run wrote.")] = OUT,
+    out: Annotated[Path, typer.Option("--out", "-o", help="The HTML file to write.")] = Path("report.html"),
+) -> None:
+    """Write saved runs as one page: tables, plots, losses, flips, and every question, searchable.
+
+    Example: `rag report evaluation/results -o report.html`
+    """
+    import matplotlib as mpl
+
+    mpl.use("agg")
+    from rag.data import write_atomically
+    from rag.evaluation.report import report as render_report
+    from rag.evaluation.saved import load_runs
+
+    write_atomically(out, render_report(load_runs(folder)).encode())
+    _console().print(f"Written to {out.resolve()}; open it in a browser", soft_wrap=True)
+
+
 cookbook = typer.Typer(no_args_is_help=True, help="The Claude Cookbook's data: fetch it, replay its published run.")
 app.add_typer(cookbook, name="cookbook")
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from rag.errors import DataError, check_at_least
 from rag.evaluation import retrieval_metrics as metrics
-from rag.evaluation.compare import paired
+from rag.evaluation.compare import Pairs, paired
 from rag.evaluation.run import Row, Run
 
 if TYPE_CHECKING:
@@ -135,6 +135,13 @@ def _diagnosis(run: Run) -> dict[str, Any]:
     return {"level": run.level, "n": len(run.rows), **counts, **values}
 
 
+def flipped(first: Run, second: Run) -> Pairs:
+    """Return both rows of the questions that only one of two runs answered correctly, lost ones first."""
+    pairs = paired((first.level, first), (second.level, second))
+    changed = [(a, b) for a, b in pairs if (a.is_correct is True) != (b.is_correct is True)]
+    return sorted(changed, key=lambda pair: pair[1].is_correct is True)
+
+
 def flips(first: Run, second: Run) -> "pd.DataFrame":
     """Return the questions that only one of two runs answered correctly, with both sides of each, lost ones first.
 
@@ -143,10 +150,7 @@ def flips(first: Run, second: Run) -> "pd.DataFrame":
     """
     import pandas as pd
 
-    pairs = paired((first.level, first), (second.level, second))
-    changed = [(a, b) for a, b in pairs if (a.is_correct is True) != (b.is_correct is True)]
-    changed.sort(key=lambda pair: pair[1].is_correct is True)
-    return pd.DataFrame([_flip(*pair) for pair in changed], columns=_FLIP)
+    return pd.DataFrame([_flip(*pair) for pair in flipped(first, second)], columns=_FLIP)
 
 
 _SIDE = ("verdict", "retrieved", "answer", "explanation")
