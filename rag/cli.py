@@ -88,6 +88,7 @@ def run(
         print(json.dumps([{**result, "card": one.card} for one, result in zip(runs, results, strict=True)], indent=2))
         return
     _print_results(results, f"{data.name}, {split} questions, {with_backend.name} backend, k = {k}")
+    cli_evaluation.print_accuracy(runs)
     _print_next(out, time.perf_counter() - start, len(data.chunks))
 
 
@@ -176,7 +177,10 @@ def _plot(runs: list[Any], path: Path) -> None:
 
 def _print_results(results: list[dict[str, Any]], title: str) -> None:
     table = Table(
-        title=title, caption=f"accuracy judged by: {results[0]['judge']}", box=box.SIMPLE, padding=(0, 0, 0, 1)
+        title=title,
+        caption=f"accuracy: correct of all questions; judge: {results[0]['judge']}",
+        box=box.SIMPLE,
+        padding=(0, 0, 0, 1),
     )
     table.add_column("level")
     for name in ("precision", "recall", "F1", "MRR", "accuracy", "n", "undecided", "errors"):
@@ -210,7 +214,7 @@ def _print_next(out: Path, seconds: float, n_chunks: int) -> None:
     console.print("  performance.png  the table as a plot")
     console.print("  json_results/    averages, counts and run card of each level")
     console.print("  csvs/, rows/     every question: what was found, answered and decided")
-    console.print('Next: rag ask "What does MRR measure?" --level rerank')
+    console.print(f"Next: rag report {out} -o report.html, rag compare {out}, rag ask", soft_wrap=True)
 
 
 def main() -> None:

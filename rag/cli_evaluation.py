@@ -1,6 +1,7 @@
 """The commands that read runs: compare, report, agreement, cookbook. Parse, call, print."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -132,3 +133,17 @@ def _print_comparison(comparison: Any, step: float) -> None:
     console.print(comparison_table(comparison, step))
     for line in comparison.notes():
         console.print(Text(line))
+
+
+def print_accuracy(runs: Sequence[Any]) -> None:
+    """Print the verdicts of each run, its accuracy's interval, and the paired differences of the accuracies."""
+    from rag.evaluation.compare import PRIMARY, Comparison
+    from rag.evaluation.compare import compare as compare_runs
+    from rag.evaluation.tables import accuracy_line, comparison_table
+
+    console = Console(highlight=False)
+    for run in runs:
+        console.print(Text(accuracy_line(run)))
+    if len(runs) > 1:
+        differences = compare_runs(runs).differences
+        console.print(comparison_table(Comparison([one for one in differences if one.metric == PRIMARY])))

@@ -10,6 +10,19 @@ from rich.text import Text
 from rag.evaluation.agreement import Agreement, Estimate
 from rag.evaluation.compare import Comparison, Difference
 from rag.evaluation.replay import Line
+from rag.evaluation.run import Run
+
+
+def accuracy_line(run: Run) -> str:
+    """Return a run's verdicts and its accuracy with the interval."""
+    averages = run.averages()
+    low, high = averages["intervals"]["end_to_end_accuracy"]
+    counts = ", ".join(f"{averages[key]} {word}" for key, word in _VERDICTS.items())
+    accuracy = f"accuracy {short(averages['end_to_end_accuracy'])}, 95 % from {short(low)} to {short(high)}"
+    return f"{run.level}: {counts}; {accuracy}"
+
+
+_VERDICTS = {"correct": "correct", "wrong": "wrong", "undecided": "undecided", "errors": "failed"}
 
 
 def comparison_table(comparison: Comparison, step: float = 0.05) -> Table:
