@@ -29,7 +29,7 @@ def test_python_blocks_run():
 
 @pytest.mark.parametrize("block", blocks("console"))
 def test_commands_print_what_the_readme_says(block, tmp_path):
-    """Words must be equal; decimals may differ by .02, since linear algebra differs in the last digits between machines."""
+    """Words must be equal; decimals may differ by .02: linear algebra differs in the last digits between machines."""
     command, _, expected = block.removeprefix("$ ").partition("\n")
     (tmp_path / "data").symlink_to(ROOT / "data")
     arguments = re.findall(r'"[^"]*"|\S+', command)
