@@ -18,7 +18,7 @@ check: .venv/installed-dev ## Lint, format and types
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
 
 prose: .venv-prose/installed ## Check spelling and Markdown form of the corpus and the READMEs
-	@.venv-prose/bin/codespell README.md data evaluation/*.json notebooks rag tests
+	@.venv-prose/bin/codespell README.md data evaluation/*.json rag
 	@.venv-prose/bin/mdformat --check --wrap keep data/handbook
 
 lab: .venv/installed ## Open the notebooks

@@ -18,7 +18,7 @@ def blocks(language: str) -> list[str]:
 
 
 def lines(text: str) -> list[str]:
-    return [" ".join(line.split()) for line in text.splitlines() if line.strip()]
+    return [" ".join(line.strip(" ─").split()) for line in text.splitlines() if line.strip(" ─")]
 
 
 def test_python_blocks_run():
