@@ -14,12 +14,11 @@ from rag.evaluation.run import Run
 
 
 def accuracy_line(run: Run) -> str:
-    """Return a run's verdicts and its accuracy with the interval."""
+    """Return a run's verdicts, and its accuracy with the 95 % interval."""
     averages = run.averages()
     low, high = averages["intervals"]["end_to_end_accuracy"]
     counts = ", ".join(f"{averages[key]} {word}" for key, word in _VERDICTS.items())
-    accuracy = f"accuracy {short(averages['end_to_end_accuracy'])}, 95 % from {short(low)} to {short(high)}"
-    return f"{run.level}: {counts}; {accuracy}"
+    return f"{run.level}: {counts}: accuracy {short(averages['end_to_end_accuracy'])} [{short(low)}, {short(high)}]"
 
 
 _VERDICTS = {"correct": "correct", "wrong": "wrong", "undecided": "undecided", "errors": "failed"}
