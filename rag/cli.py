@@ -169,7 +169,7 @@ def audit(dataset: Dataset = "handbook") -> None:
     _console().print("overlap: share of a question's content words that occur in its gold chunks")
 
 
-for measure in (cli_evaluation.compare, cli_evaluation.report, cli_evaluation.agreement):
+for measure in (cli_evaluation.show, cli_evaluation.compare, cli_evaluation.report, cli_evaluation.agreement):
     app.command()(measure)
 app.add_typer(cli_evaluation.cookbook, name="cookbook")
 
