@@ -1,7 +1,7 @@
 """Nothing is paid for twice: every reply and every embedding in one SQLite file.
 
-A reply's key is a digest of everything that can change it: provider, server, API version, request, role and sample. Each
-is committed as it lands, so that a killed run loses nothing; refusals and useless replies are kept, errors never. The
+A reply's key is a digest of everything that can change it: provider, server, version, request, role, sample. Each is
+committed as it lands, so that a killed run loses nothing; refusals and useless replies are kept, errors never. The
 file can be handed on: a replay (`rag.providers.recorded`) answers from it alone.
 """
 

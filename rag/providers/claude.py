@@ -5,12 +5,14 @@ never succeed (no such model, no right, a refused field) ends them all. The offi
 pool of threads, so that it works in scripts, notebooks and running event loops alike.
 """
 
+import json
 import os
 import random
 import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -32,6 +34,8 @@ MOST_TOKENS = 20_000  # above this the SDK wants streaming
 TRIES = 6
 LONGEST_WAIT = 120.0  # seconds; a service that asks for more is not waited for
 PASSING = (408, 409, 429)  # and 500 and above: may be asked again
+
+NO_MESSAGE = "the server's answer is not a message"
 
 Pause = Callable[[float], object]
 
@@ -94,7 +98,7 @@ class Claude:
         fields: dict[str, Any] = {
             "model": self.model,
             "max_tokens": min(prompt.max_tokens + room, MOST_TOKENS),
-            "messages": [{"role": "user", "content": prompt.text}],
+            "messages": [{"role": "user", "content": _sendable(prompt.text)}],
         }
         if self.row.off:
             fields["thinking"] = self.row.off
@@ -165,30 +169,40 @@ class Claude:
 
     def ask(self, client: "anthropic.Anthropic", prompt: Prompt, stop: threading.Event) -> Reply:
         """Return the reply to one prompt, asked again while the service has a passing trouble."""
+        start = time.perf_counter()
+        why, wait = "", None
+        for attempt in range(self.tries):
+            answer = self._once(client, prompt, last_connection=attempt > 0)
+            if isinstance(answer, Reply):
+                return replace(answer, seconds=time.perf_counter() - start)
+            why, wait = answer
+            if wait is not None and wait > LONGEST_WAIT:
+                return Reply(error=f"{why}, and asks to wait {wait:.0f} s")
+            if attempt + 1 < self.tries and not stop.is_set():
+                (self.pause or stop.wait)(_growing(attempt) if wait is None else wait)
+        return Reply(error=f"{why}, after {self.tries} tries", seconds=time.perf_counter() - start)
+
+    def _once(
+        self, client: "anthropic.Anthropic", prompt: Prompt, *, last_connection: bool
+    ) -> Reply | tuple[str, float | None]:
+        """Return a reply, or a passing trouble and the seconds that the service asks to wait."""
         import anthropic
 
-        start = time.perf_counter()
         fields = self.body(prompt)
         plain = {key: fields.pop(key) for key in ("model", "max_tokens", "messages")}
-        why = ""
-        for attempt in range(self.tries):
-            try:
-                message = client.messages.create(**plain, extra_body=fields)
-                self._reached = True
-                return read_message(message, time.perf_counter() - start)
-            except anthropic.APIStatusError as error:
-                self._reached = True
-                why = self._passing(prompt, error)
-                wait = _asked_to_wait(error)
-            except anthropic.APIConnectionError as error:
-                why, wait = f"no connection ({error})", None
-                if not self._reached and attempt:
-                    raise self._refused(prompt.role, "cannot be reached", "check the network and the address") from None
-            if stop.is_set() or (wait or 0) > LONGEST_WAIT:
-                return Reply(error=f"{why}, and asks to wait {wait:.0f} s" if wait else why)
-            if attempt + 1 < self.tries:
-                (self.pause or stop.wait)(wait or _growing(attempt))
-        return Reply(error=f"{why}, after {self.tries} tries", seconds=time.perf_counter() - start)
+        try:
+            message = client.messages.create(**plain, extra_body=fields)
+        except anthropic.APIStatusError as error:
+            self._reached = True
+            return self._passing(prompt, error), _asked_to_wait(error)
+        except anthropic.APIConnectionError as error:
+            if last_connection and not self._reached:
+                raise self._unreachable(prompt.role) from None
+            return f"no connection ({error})", None
+        except json.JSONDecodeError:
+            return Reply(error=NO_MESSAGE)
+        self._reached = True
+        return read_message(message)
 
     def check(self, role: str) -> None:
         """Ask the service, free of charge, whether key and model are accepted. Raises ProviderError if not."""
@@ -204,7 +218,7 @@ class Claude:
         except anthropic.APIStatusError:
             return
         except anthropic.APIConnectionError:
-            raise self._refused(role, "cannot be reached", "check the network and the address") from None
+            raise self._unreachable(role) from None
 
     # ------------------------------------------------------------------------------------------ errors
 
@@ -226,22 +240,29 @@ class Claude:
         said = f"{error.status_code} {without(self._key, error.api_message or error.message)}"
         return self._refused(role, said, remedies.get(error.status_code, "the request does not fit this model"))
 
+    def _unreachable(self, role: str) -> ProviderError:
+        return self._refused(role, "cannot be reached", "check the network and the address")
+
     def _refused(self, role: str, said: str, remedy: str) -> ProviderError:
         return ProviderError(f"{role}: {self.model} at {urlsplit(self.base_url).hostname}: {said}; {remedy}")
 
 
-def read_message(message: Any, seconds: float = 0.0) -> Reply:
+def _sendable(text: str) -> str:
+    """Return a text that is valid UTF-8: half a surrogate pair, as broken files hold it, becomes a question mark."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def read_message(message: Any) -> Reply:
     """Return the reply in a message: its text blocks joined, other blocks (thinking) left out."""
     blocks = getattr(message, "content", None)
     if not isinstance(blocks, list):
-        return Reply(error="the server's answer is not a message", seconds=seconds)
+        return Reply(error=NO_MESSAGE)
     usage = getattr(message, "usage", None)
     return Reply(
         text="".join(block.text or "" for block in blocks if block.type == "text"),
         stop_reason=message.stop_reason,
         input_tokens=getattr(usage, "input_tokens", 0) or 0,
         output_tokens=getattr(usage, "output_tokens", 0) or 0,
-        seconds=seconds,
     )
 
 
