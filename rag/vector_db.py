@@ -177,7 +177,7 @@ class VectorDB:
 
     def _unit(self, vectors: npt.NDArray[Any]) -> tuple[Vectors, list[int], list[int]]:
         """Return rows of length 1, the rows that cannot be used, and zero rows that a corpus embedder means."""
-        lengths = np.linalg.norm(vectors, axis=1)
+        lengths = np.sqrt(np.vecdot(vectors, vectors))
         zero = lengths == 0
         meant = zero & isinstance(self.embedder, CorpusEmbedder)
         bad = np.flatnonzero(~np.isfinite(lengths) | (zero & ~meant)).tolist()

@@ -35,6 +35,14 @@ def test_small_corpora_keep_every_similarity_of_tf_idf():
     assert vectors @ vectors.T == pytest.approx((weights @ weights.T).toarray(), abs=1e-6)
 
 
+def test_texts_that_repeat_each_other_add_no_direction():
+    """Three copies and one other text span two directions, however often the fit is drawn."""
+    shapes = {
+        LSA(seed=seed).fit(["cats purr"] * 3 + ["dogs bark"]).embed(["a cat"], "query").shape for seed in range(5)
+    }
+    assert shapes == {(1, 2)}
+
+
 def test_an_unknown_text_has_no_direction():
     assert not LSA().fit(TEXTS).embed(["zebra"], "query").any()
 

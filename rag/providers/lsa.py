@@ -43,7 +43,7 @@ class LSA:
         return f"lsa-{self.dimensions}@{digest.hexdigest()[:12]}"
 
     def fit(self, texts: Sequence[str]) -> Self:
-        """Learn vocabulary, idf and directions; d = min(dimensions, texts, terms).
+        """Learn vocabulary, idf and directions; d = min(dimensions, rank of the texts' matrix).
 
         In a corpus of no more than ``dimensions`` texts nothing is dropped, and similarities are those of TF-IDF.
         """
@@ -57,7 +57,7 @@ class LSA:
             raise RagError("the corpus has no words that LSA can use") from None
         d = min(self.dimensions, *weights.shape)
         svd = TruncatedSVD(n_components=d, algorithm="randomized", n_iter=7, random_state=self.seed)
-        components = svd.fit(weights).components_ if weights.shape[1] > 1 else np.ones((1, 1))
+        components = _directions(svd.fit(weights)) if weights.shape[1] > 1 else np.ones((1, 1))
         return self.restore(
             {
                 "vocabulary": np.asarray(vectorizer.get_feature_names_out(), dtype=np.str_),
@@ -88,3 +88,9 @@ class LSA:
         if self.vocabulary is None or self.idf is None or self.components is None:
             raise RagError("LSA is not fitted: VectorDB.load_data fits it, or call lsa = lsa.fit(texts)")
         return self.vocabulary, self.idf, self.components
+
+
+def _directions(svd: Any) -> npt.NDArray[np.float64]:
+    """Return the directions that the texts span; those of singular value 0 are arbitrary and left out."""
+    spanned = svd.singular_values_ > 1e-9 * svd.singular_values_[0]
+    return np.asarray(svd.components_[spanned])
