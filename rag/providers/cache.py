@@ -27,8 +27,13 @@ CREATE TABLE IF NOT EXISTS batches (id TEXT PRIMARY KEY, base TEXT NOT NULL, key
 class Remote(LLM, Protocol):
     """A language model whose replies can be recorded."""
 
-    model: str
-    base_url: str
+    @property
+    def model(self) -> str:
+        """Return the model's id."""
+
+    @property
+    def base_url(self) -> str:
+        """Return the server's address."""
 
     def request(self, prompt: Prompt) -> dict[str, Any]:
         """Return what can change the reply, besides server, role and sample."""
@@ -45,11 +50,23 @@ class Batch(NamedTuple):
 class RemoteEmbedder(Embedder, Protocol):
     """An embedder whose vectors can be recorded as they land."""
 
-    model: str
-    base_url: str
+    @property
+    def model(self) -> str:
+        """Return the model's id."""
+
+    @property
+    def base_url(self) -> str:
+        """Return the server's address."""
 
     def request(self, text: str, kind: Kind) -> dict[str, Any]:
         """Return what can change the vector, besides the server."""
+
+    @property
+    def width(self) -> int:
+        """Return the number of dimensions."""
+
+    def plan(self, texts: Sequence[str]) -> list[list[int]]:
+        """Return the rows that go into each request."""
 
     def batches(self, texts: Sequence[str], kind: Kind) -> Iterator[Batch]:
         """Yield the vectors of one request after the other."""
