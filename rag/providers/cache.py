@@ -7,6 +7,7 @@ file can be handed on: a replay (`rag.providers.recorded`) answers from it alone
 
 import hashlib
 import json
+import os
 import sqlite3
 import threading
 from collections.abc import Iterator, Mapping, Sequence
@@ -75,7 +76,7 @@ class RemoteEmbedder(Embedder, Protocol):
 class Cache:
     """The file; without a path, a cache for this session only. ``fixed`` opens it for reading only."""
 
-    def __init__(self, path: str | Path | None = None, *, fixed: bool = False) -> None:
+    def __init__(self, path: str | os.PathLike[str] | None = None, *, fixed: bool = False) -> None:
         self.path, self.fixed = None if path is None else Path(path), fixed
         self._lock = threading.Lock()
         try:
@@ -167,6 +168,18 @@ class Cache:
         """Forget a message batch."""
         with self._lock:
             self._write("DELETE FROM batches WHERE id = ?", [(id_,)])
+
+
+class Overlay(Cache):
+    """A cache over another one, which stays as it is."""
+
+    def __init__(self, under: Cache) -> None:
+        super().__init__()
+        self.under = under
+
+    def get(self, keys: Sequence[str]) -> dict[str, bytes]:
+        """Return the values of the keys that are in either."""
+        return {**self.under.get(keys), **super().get(keys)}
 
 
 def digest(value: Mapping[str, Any] | str) -> str:

@@ -14,14 +14,14 @@ import numpy as np
 
 from rag.errors import OverBudget
 from rag.providers.base import Kind, Prompt, Reply, Vectors
-from rag.providers.cache import Batch, Remote, RemoteEmbedder
+from rag.providers.cache import Batch, Remote, RemoteEmbedder, digest
 from rag.providers.models import ROLES, claude_model, price
 
 USUAL = {  # a reply of a usual length, of the form that its stage asks for
     "summarize": "word " * 90,
-    "rerank": '{"ranking": [0, 1, 2]}',
+    "rerank": '{"ranking": [2, 0, 1]}',  # not the order of the search, so that the answers' prompts differ
     "answer": "word " * 150,
-    "judge": '{"explanation": "' + "word " * 80 + '", "is_correct": false}',
+    "judge": f'{{"explanation": "{"word " * 80}", "is_correct": false}}',
 }
 TOKENS_A_SECOND, SECONDS_A_CALL = 80, 1.0  # a usual speed
 
@@ -254,9 +254,10 @@ class Guess(_OverLLM):
 
     def _guess(self, prompt: Prompt) -> Reply:
         density = claude_model(self.model).density
-        tokens = estimated_tokens(USUAL[prompt.role], density)
+        usual = USUAL.get(prompt.role, USUAL["answer"])
+        tokens = estimated_tokens(usual, density)
         return Reply(
-            text=USUAL[prompt.role],
+            text=usual.replace("word", digest(prompt.text)[:4], 1),  # as different as the prompts are
             stop_reason="end_turn",
             input_tokens=estimated_tokens(prompt.text, density),
             output_tokens=tokens,
