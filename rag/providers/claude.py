@@ -10,6 +10,7 @@ import os
 import random
 import threading
 import time
+import weakref
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import replace
@@ -170,6 +171,7 @@ class Claude:
                 max_retries=0,
                 default_headers={"anthropic-version": self.api_version},
             )
+            weakref.finalize(self, self._client.close)
         return self._client
 
     def ask(self, client: "anthropic.Anthropic", prompt: Prompt, stop: threading.Event) -> Reply:
