@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from rag import cli_evaluation, cli_paying
 from rag.cli_paying import (
     CACHE,
     LIVE,
@@ -33,7 +34,7 @@ from rag.cli_paying import (
     costs,
     progress_bar,
 )
-from rag.errors import DataError, RagError
+from rag.errors import RagError
 
 OUT = Path("evaluation/results")
 INTERRUPTED = 130  # Ctrl-C
@@ -109,6 +110,7 @@ def run(
         print(json.dumps([{**result, "card": one.card} for one, result in zip(runs, results, strict=True)], indent=2))
         return
     _print_results(results, f"{data.name}, {split} questions, {with_backend.name} backend, k = {k}", repeats)
+    cli_evaluation.print_accuracy(runs[: len(chosen)])
     if with_backend.session:
         _console().print(costs("paid for", with_backend.session.meter.table()))
     _print_next(out, time.perf_counter() - start, len(data.chunks))
@@ -199,78 +201,11 @@ def audit(dataset: Dataset = "handbook") -> None:
     _console().print("overlap: share of a question's content words that occur in its gold chunks")
 
 
-@app.command()
-def summarize(
-    chunks: Annotated[Path, typer.Argument(help="The chunks, as rag chunk writes them.")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="The JSON file to write.")],
-    backend: BackendName = "offline",
-    profile: ProfileName = "current",
-    model: Models = None,
-    prompts: Prompts = None,
-    cache: CacheFile = CACHE,
-    concurrency: Concurrency = 8,
-    batch: Batch = False,
-    budget: Budget = None,
-    yes: Yes = False,
-) -> None:
-    """Write a summary for each chunk; what is written is in the cache, so that a stopped run goes on where it was.
-
-    Example: `rag summarize my/chunks.json -o my/summaries.json --backend live`
-    """
-    from rag.data import load_chunks, writable, write_json
-    from rag.experiment import estimate_summaries
-
-    texts = load_chunks(chunks)
-    writable(out.parent)
-    screen = Console(stderr=True)
-    bar, _, watch = progress_bar(screen)
-    limits = {"concurrency": concurrency, "batch": batch, "budget": budget, "watch": watch}
-    with_backend = choose_backend(
-        backend, profile, model, "lsa" if backend != "offline" else None, prompts, cache, **limits
-    )
-    if with_backend.name == "live":
-        ask_before_paying(with_backend, estimate_summaries(with_backend, texts), screen, yes)
-    with bar:
-        write_json(out, with_backend.summarizer(texts))
-    if with_backend.session:
-        _console().print(costs("paid for", with_backend.session.meter.table()))
-    _console().print(f"{len(texts)} summaries by {with_backend.models['summarize']}, written to {out}", soft_wrap=True)
-
-
-cache_app = typer.Typer(no_args_is_help=True, help="Look into the cache of paid replies, or delete from it.")
-app.add_typer(cache_app, name="cache")
-
-
-@cache_app.command("info")
-def cache_info(cache: CacheFile = CACHE) -> None:
-    """Show what is kept: entries by role and model."""
-    from rag.providers.cache import Cache
-
-    rows = Cache(cache, fixed=True).info()
-    table = Table(title=str(cache), box=box.SIMPLE)
-    for name in ("role", "model", "entries", "kB", "last"):
-        table.add_column(name, justify="right" if name in ("entries", "kB") else "left")
-    for row in rows:
-        size = f"{row['bytes'] / 1000:,.0f}"
-        table.add_row(row["role"], row["model"], f"{row['entries']:,}", size, row["last"])
-    _console().print(table)
-
-
-@cache_app.command("prune")
-def cache_prune(
-    cache: CacheFile = CACHE,
-    model: Annotated[str | None, typer.Option(help="Only the entries of this model.")] = None,
-    days: Annotated[int | None, typer.Option(help="Only entries older than this.", min=0)] = None,
-    everything: Annotated[bool, typer.Option("--all", help="All entries.")] = False,
-) -> None:
-    """Delete entries: of a model, older than some days, or all."""
-    from rag.providers.cache import Cache
-
-    if model is None and days is None and not everything:
-        raise DataError("say what to delete: --model ID, --days N, or --all")
-    if not cache.exists():
-        raise DataError(f"no cache {cache} (looked for {cache.absolute()})")
-    _console().print(f"{Cache(cache).prune(model=model, days=days)} entries deleted from {cache}", soft_wrap=True)
+app.command()(cli_paying.summarize)
+app.add_typer(cli_paying.cache_app, name="cache")
+for measure in (cli_evaluation.compare, cli_evaluation.report, cli_evaluation.agreement):
+    app.command()(measure)
+app.add_typer(cli_evaluation.cookbook, name="cookbook")
 
 
 # ---------------------------------------------------------------------------------------------- printing
@@ -293,7 +228,10 @@ def _plot(runs: list[Any], path: Path) -> None:
 
 def _print_results(results: list[dict[str, Any]], title: str, repeats: int = 1) -> None:
     table = Table(
-        title=title, caption=f"accuracy judged by: {results[0]['judge']}", box=box.SIMPLE, padding=(0, 0, 0, 1)
+        title=title,
+        caption=f"accuracy: correct of all questions; judge: {results[0]['judge']}",
+        box=box.SIMPLE,
+        padding=(0, 0, 0, 1),
     )
     table.add_column("level")
     for name in ("precision", "recall", "F1", "MRR", "accuracy", "n", "undecided", "errors"):
@@ -328,7 +266,7 @@ def _print_next(out: Path, seconds: float, n_chunks: int) -> None:
     console.print("  performance.png  the table as a plot")
     console.print("  json_results/    averages, counts and run card of each level")
     console.print("  csvs/, rows/     every question: what was found, answered and decided")
-    console.print('Next: rag ask "What does MRR measure?" --level rerank')
+    console.print(f"Next: rag report {out} -o report.html, rag compare {out}, rag ask", soft_wrap=True)
 
 
 def main() -> None:

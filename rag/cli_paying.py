@@ -123,3 +123,82 @@ def progress_bar(screen: Console) -> tuple[Progress, Callable[[str], None], Call
         bar.update(task, description=role, completed=done, total=of)
 
     return bar, say, watch
+
+
+# ---------------------------------------------------------------------------------------------- commands
+
+
+def summarize(
+    chunks: Annotated[Path, typer.Argument(help="The chunks, as rag chunk writes them.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="The JSON file to write.")],
+    backend: BackendName = "offline",
+    profile: ProfileName = "current",
+    model: Models = None,
+    prompts: Prompts = None,
+    cache: CacheFile = CACHE,
+    concurrency: Concurrency = 8,
+    batch: Batch = False,
+    budget: Budget = None,
+    yes: Yes = False,
+) -> None:
+    """Write a summary for each chunk; what is written is in the cache, so that a stopped run goes on where it was.
+
+    Example: `rag summarize my/chunks.json -o my/summaries.json --backend live`
+    """
+    from rag.data import load_chunks, writable, write_json
+    from rag.experiment import estimate_summaries
+
+    texts = load_chunks(chunks)
+    writable(out.parent)
+    screen = Console(stderr=True)
+    bar, _, watch = progress_bar(screen)
+    limits = {"concurrency": concurrency, "batch": batch, "budget": budget, "watch": watch}
+    with_backend = choose_backend(
+        backend, profile, model, "lsa" if backend != "offline" else None, prompts, cache, **limits
+    )
+    if with_backend.name == "live":
+        ask_before_paying(with_backend, estimate_summaries(with_backend, texts), screen, yes)
+    with bar:
+        write_json(out, with_backend.summarizer(texts))
+    if with_backend.session:
+        Console(highlight=False).print(costs("paid for", with_backend.session.meter.table()))
+    Console(highlight=False).print(
+        f"{len(texts)} summaries by {with_backend.models['summarize']}, written to {out}", soft_wrap=True
+    )
+
+
+cache_app = typer.Typer(no_args_is_help=True, help="Look into the cache of paid replies, or delete from it.")
+
+
+@cache_app.command("info")
+def cache_info(cache: CacheFile = CACHE) -> None:
+    """Show what is kept: entries by role and model."""
+    from rag.providers.cache import Cache
+
+    rows = Cache(cache, fixed=True).info()
+    table = Table(title=str(cache), box=box.SIMPLE)
+    for name in ("role", "model", "entries", "kB", "last"):
+        table.add_column(name, justify="right" if name in ("entries", "kB") else "left")
+    for row in rows:
+        size = f"{row['bytes'] / 1000:,.0f}"
+        table.add_row(row["role"], row["model"], f"{row['entries']:,}", size, row["last"])
+    Console(highlight=False).print(table)
+
+
+@cache_app.command("prune")
+def cache_prune(
+    cache: CacheFile = CACHE,
+    model: Annotated[str | None, typer.Option(help="Only the entries of this model.")] = None,
+    days: Annotated[int | None, typer.Option(help="Only entries older than this.", min=0)] = None,
+    everything: Annotated[bool, typer.Option("--all", help="All entries.")] = False,
+) -> None:
+    """Delete entries: of a model, older than some days, or all."""
+    from rag.providers.cache import Cache
+
+    if model is None and days is None and not everything:
+        raise DataError("say what to delete: --model ID, --days N, or --all")
+    if not cache.exists():
+        raise DataError(f"no cache {cache} (looked for {cache.absolute()})")
+    Console(highlight=False).print(
+        f"{Cache(cache).prune(model=model, days=days)} entries deleted from {cache}", soft_wrap=True
+    )
