@@ -133,6 +133,15 @@ def _read_templates(path: str | os.PathLike[str]) -> Mapping[str, str]:
         raise DataError(f"{path} is not valid TOML: {error}") from None
 
 
+def schema_for(template: str, schema: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the schema of a reply if its prompt asks for JSON: one's own prompt may ask for another form.
+
+    >>> schema_for(RERANK, RERANK_SCHEMA) == RERANK_SCHEMA, schema_for("Reply in XML.", RERANK_SCHEMA)
+    (True, None)
+    """
+    return schema if "JSON" in template else None
+
+
 def placeholders(template: str) -> set[str]:
     """Return the names of a template's placeholders."""
     return set(re.findall(r"\{\{(\w+)\}\}", template))

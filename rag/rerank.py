@@ -86,7 +86,8 @@ def rerank_prompt(question: str, candidates: Sequence[Hit], k: int, template: st
         "question": prompts.fenced(question, "question", "documents"),
     }
     text = prompts.render(template, values)
-    return Prompt(text, role="rerank", subject=question, schema=prompts.RERANK_SCHEMA, max_tokens=2048)
+    schema = prompts.schema_for(template, prompts.RERANK_SCHEMA)
+    return Prompt(text, role="rerank", subject=question, schema=schema, max_tokens=2048)
 
 
 def _entry(number: int, chunk: Chunk) -> str:

@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from dataclasses import asdict, replace
 
 import pytest
@@ -128,7 +129,6 @@ def test_a_second_run_pays_nothing_and_a_replay_needs_no_key(claude, voyage, dat
     assert rows(replayed) == rows(first)
     assert [run.averages() for run in replayed] == [run.averages() for run in first]
     assert replayed[0].card["fingerprints"] == first[0].card["fingerprints"]
-    assert claude.seen[-1:] == claude.seen[-1:]
     assert claude.calls == voyage.calls == []
 
 
@@ -157,6 +157,18 @@ def test_what_changes_is_asked_again(claude, voyage, data, path, change, asked):
     run(live(cache=path, **change), data, ["basic"])
     roles = {"judge" if "is_correct" in call["messages"][0]["content"] else "answer" for call in claude.calls}
     assert roles == asked
+
+
+def test_a_prompt_that_asks_for_another_form_is_not_forced_into_json(claude, data):
+    xml = "{{question}} {{reference}} {{candidate}} <explanation></explanation><is_correct></is_correct>"
+    said = "<content><explanation>R & D</explanation><is_correct>true</is_correct></content>"
+    claude.write = lambda body: said if "<is_correct>" in str(body) else write(body)
+    (made,) = run(live(embedder="lsa", cache=None, prompts={"judge": xml}), data, ["basic"], n=2)
+    assert made.averages()["correct"] == 2
+    assert made.rows[0].explanation == "R & D"
+    judged = [call for call in claude.calls if "<is_correct>" in str(call)]
+    assert len(judged) == 2
+    assert all("output_config" not in call for call in judged)
 
 
 def test_the_cookbook_profile_asks_as_the_cookbook_did(claude, voyage, data, path):
@@ -246,9 +258,7 @@ def test_settings_that_cannot_work_are_said_at_once(monkeypatch, folder):
 def test_an_index_can_be_local_and_the_rest_live(claude, data):
     made = run(live(embedder="lsa", cache=None), data, ["rerank"], n=2)[0]
     assert made.card["models"]["embed"].startswith("lsa-128@")
-    assert (
-        count(claude) == {"rerank": 2, "answer": 2, "judge": made.averages()["correct"]} or count(claude)["rerank"] == 2
-    )
+    assert (count(claude)["rerank"], count(claude)["answer"]) == (2, 2)
 
 
 def test_it_runs_inside_a_running_event_loop(claude, data):
@@ -263,8 +273,6 @@ def test_replies_in_any_order_stay_with_their_questions(claude, data):
         prompt = body["messages"][0]["content"].rpartition("<question>")[2]
         found = re.search(r", (\d)\?", prompt)
         if role_of(body) == "answer" and found:
-            import time
-
             time.sleep(0.02 * (N - int(found[1])))
             return f"A {found[1]}"
         return write(body)

@@ -78,7 +78,8 @@ def judge_prompt(question: str, reference: str, answer: Answer, template: str = 
     """Return the request for one answer, its three texts fenced."""
     texts = {"question": question, "reference": reference, "candidate": answer.text}
     text = prompts.render(template, {name: prompts.fenced(value, *_TAGS) for name, value in texts.items()})
-    return Prompt(text, role="judge", subject=question, schema=prompts.JUDGE_SCHEMA, max_tokens=JUDGE_TOKENS)
+    schema = prompts.schema_for(template, prompts.JUDGE_SCHEMA)
+    return Prompt(text, role="judge", subject=question, schema=schema, max_tokens=JUDGE_TOKENS)
 
 
 def _is_judged(answer: Answer) -> bool:
