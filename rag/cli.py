@@ -103,7 +103,8 @@ def run(
     with bar:
         say(f"indexing {len(data.chunks)} chunks")
         pipelines = build_all(data, chosen, with_backend, **settings)
-        runs = run_all(pipelines, questions, with_backend, out, repeats=repeats, card={"split": split}, progress=say)
+        more: dict[str, Any] = {"unanswerable": data.unanswerable, "repeats": repeats, "card": {"split": split}}
+        runs = run_all(pipelines, questions, with_backend, out, **more, progress=say)
     results = [one.averages() for one in runs]
     _plot(runs[: len(chosen)], out / "performance.png")
     if as_json:
@@ -257,6 +258,8 @@ def _warnings(result: dict[str, Any]) -> list[str]:
         lines.append(f"no chunk at all at {result['no_hits']} of them (scored 0)")
     if result["fallbacks"]:
         lines.append(f"the reranker kept the original order at {result['fallbacks']} questions")
+    if result["unanswerable"]:
+        lines.append(f"refused {result['refused']} of {result['unanswerable']} questions that the corpus cannot answer")
     return lines
 
 

@@ -46,7 +46,8 @@ def estimate(
     for sample in range(repeats):
         again = repeated(guess, sample)
         for pipeline in pipelines:
-            evaluate(replace(pipeline, reranker=again.reranker, answerer=again.answerer), questions, again.judge)
+            used = replace(pipeline, reranker=again.reranker, answerer=again.answerer)
+            evaluate(used, questions, again.judge, unanswerable=dataset.unanswerable)
     return guess.session.meter if guess.session else Meter()
 
 
@@ -65,6 +66,7 @@ def run_all(
     backend: Backend,
     out: str | os.PathLike[str],
     *,
+    unanswerable: Sequence[str] = (),
     repeats: int = 1,
     card: Mapping[str, Any] | None = None,
     progress: Progress = lambda _: None,
@@ -79,7 +81,8 @@ def run_all(
         again = repeated(backend, sample) if sample else backend
         for pipeline in pipelines:
             used = replace(pipeline, reranker=again.reranker, answerer=again.answerer)
-            run = evaluate(used, questions, again.judge, card={**(card or {}), "repeat": sample + 1}, progress=progress)
+            about = {**(card or {}), "repeat": sample + 1}
+            run = evaluate(used, questions, again.judge, unanswerable=unanswerable, card=about, progress=progress)
             if backend.session:
                 run = replace(run, card={**run.card, "cost": meter.since(before)})
                 before = meter.table()
