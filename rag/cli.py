@@ -15,8 +15,26 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from rag import cli_evaluation
-from rag.errors import DataError, RagError
+from rag import cli_evaluation, cli_paying
+from rag.cli_paying import (
+    CACHE,
+    LIVE,
+    BackendName,
+    Batch,
+    Budget,
+    CacheFile,
+    Concurrency,
+    EmbedderName,
+    Models,
+    ProfileName,
+    Prompts,
+    Yes,
+    ask_before_paying,
+    choose_backend,
+    costs,
+    progress_bar,
+)
+from rag.errors import RagError
 
 OUT = Path("evaluation/results")
 INTERRUPTED = 130  # Ctrl-C
@@ -35,7 +53,6 @@ Threshold = Annotated[
     float | None,
     typer.Option("--threshold", help="Leave out chunks below this similarity. Fits one embedder only; off by default."),
 ]
-BackendName = Annotated[str, typer.Option("--backend", help="Who does the work: offline (no key, no network).")]
 
 
 @app.command()
@@ -50,6 +67,16 @@ def run(
     limit: Annotated[int | None, typer.Option(help="Ask the first N questions only.", min=1)] = None,
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for rows, results and plot.")] = OUT,
     as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON and nothing else.")] = False,
+    profile: ProfileName = "current",
+    model: Models = None,
+    embedder: EmbedderName = None,
+    prompts: Prompts = None,
+    cache: CacheFile = CACHE,
+    concurrency: Concurrency = 8,
+    batch: Batch = False,
+    budget: Budget = None,
+    repeats: Annotated[int, typer.Option(help="Ask the models N times.", min=1, rich_help_panel=LIVE)] = 1,
+    yes: Yes = False,
 ) -> None:
     """Run levels over a data set's questions, measure them, and save rows, results and a plot.
 
@@ -57,38 +84,35 @@ def run(
     """
     from rag.backend import build_all
     from rag.data import load_dataset, select, writable
-    from rag.evaluation.run import evaluate
+    from rag.experiment import estimate, run_all
     from rag.pipeline import find_level
 
     start = time.perf_counter()
     chosen = [find_level(name.strip()) for name in dict.fromkeys(levels.split(","))]
-    with_backend = _backend(backend)
+    screen = Console(stderr=True, quiet=as_json)
+    bar, say, watch = progress_bar(screen)
+    limits = {"concurrency": concurrency, "batch": batch, "budget": budget, "watch": watch}
+    with_backend = choose_backend(backend, profile, model, embedder, prompts, cache, **limits)
     data = load_dataset(dataset)
     questions = select(data.questions, split, limit)
     writable(out)
-    screen = Console(stderr=True, quiet=as_json)
-    with screen.status(f"indexing {len(data.chunks)} chunks"):
-        pipelines = build_all(data, chosen, with_backend, k=k, fetch_k=fetch_k, threshold=threshold)
-    runs = []
-    for pipeline in pipelines:
-        with screen.status("") as status:
-            runs.append(
-                evaluate(
-                    pipeline,
-                    questions,
-                    with_backend.judge,
-                    card={"split": split},
-                    progress=status.update,
-                )
-            )
-            runs[-1].save(out)
+    settings: dict[str, Any] = {"k": k, "fetch_k": fetch_k, "threshold": threshold}
+    if with_backend.name == "live":
+        guess = estimate(with_backend, data, questions, chosen, repeats=repeats, **settings)
+        ask_before_paying(with_backend, guess, screen, yes)
+    with bar:
+        say(f"indexing {len(data.chunks)} chunks")
+        pipelines = build_all(data, chosen, with_backend, **settings)
+        runs = run_all(pipelines, questions, with_backend, out, repeats=repeats, card={"split": split}, progress=say)
     results = [one.averages() for one in runs]
-    _plot(runs, out / "performance.png")
+    _plot(runs[: len(chosen)], out / "performance.png")
     if as_json:
         print(json.dumps([{**result, "card": one.card} for one, result in zip(runs, results, strict=True)], indent=2))
         return
-    _print_results(results, f"{data.name}, {split} questions, {with_backend.name} backend, k = {k}")
-    cli_evaluation.print_accuracy(runs)
+    _print_results(results, f"{data.name}, {split} questions, {with_backend.name} backend, k = {k}", repeats)
+    cli_evaluation.print_accuracy(runs[: len(chosen)])
+    if with_backend.session:
+        _console().print(costs("paid for", with_backend.session.meter.table()))
     _print_next(out, time.perf_counter() - start, len(data.chunks))
 
 
@@ -101,6 +125,12 @@ def ask(
     k: K = 3,
     fetch_k: FetchK = 20,
     threshold: Threshold = None,
+    profile: ProfileName = "current",
+    model: Models = None,
+    embedder: EmbedderName = None,
+    prompts: Prompts = None,
+    cache: CacheFile = CACHE,
+    budget: Budget = None,
 ) -> None:
     """Answer one question and show the chunks that the answer is made from.
 
@@ -109,7 +139,7 @@ def ask(
     from rag.backend import build
     from rag.data import load_corpus
 
-    chosen = _backend(backend)
+    chosen = choose_backend(backend, profile, model, embedder, prompts, cache, budget=budget)
     pipeline = build(load_corpus(dataset), level, chosen, k=k, fetch_k=fetch_k, threshold=threshold)
     found = pipeline.retrieve([question])[0]
     answer = pipeline.answer([question], [found])[0]
@@ -122,6 +152,8 @@ def ask(
         console.print(Text(line), soft_wrap=True)
     if found.note:
         console.print(Text(found.note))
+    if answer.note and answer.note != found.note:
+        console.print(Text(answer.note))
     console.print(f"\n{pipeline.level.title}; answer: {chosen.models['answer']}", style="dim")
 
 
@@ -169,20 +201,14 @@ def audit(dataset: Dataset = "handbook") -> None:
     _console().print("overlap: share of a question's content words that occur in its gold chunks")
 
 
-for measure in (cli_evaluation.compare, cli_evaluation.report, cli_evaluation.agreement):
+app.command()(cli_paying.summarize)
+app.add_typer(cli_paying.cache_app, name="cache")
+for measure in (cli_evaluation.show, cli_evaluation.compare, cli_evaluation.report, cli_evaluation.agreement):
     app.command()(measure)
 app.add_typer(cli_evaluation.cookbook, name="cookbook")
 
 
 # ---------------------------------------------------------------------------------------------- printing
-
-
-def _backend(name: str) -> Any:
-    from rag.backend import BACKENDS
-
-    if name not in BACKENDS:
-        raise DataError(f"no backend {name!r}; the backends are {', '.join(BACKENDS)}")
-    return BACKENDS[name]()
 
 
 def _console() -> Console:
@@ -200,7 +226,7 @@ def _plot(runs: list[Any], path: Path) -> None:
     write_atomically(path, to_png(plot_levels(runs)))
 
 
-def _print_results(results: list[dict[str, Any]], title: str) -> None:
+def _print_results(results: list[dict[str, Any]], title: str, repeats: int = 1) -> None:
     table = Table(
         title=title,
         caption=f"accuracy: correct of all questions; judge: {results[0]['judge']}",
@@ -211,9 +237,10 @@ def _print_results(results: list[dict[str, Any]], title: str) -> None:
     for name in ("precision", "recall", "F1", "MRR", "accuracy", "n", "undecided", "errors"):
         table.add_column(name, justify="right")
     keys = ("average_precision", "average_recall", "average_f1", "average_mrr", "end_to_end_accuracy")
-    for result in results:
+    for i, result in enumerate(results):
         scores = ["–" if result[key] is None else f"{result[key]:.3f}" for key in keys]
-        table.add_row(result["level"], *scores, *(str(result[key]) for key in ("n", "undecided", "errors")))
+        name = result["level"] if repeats == 1 else f"{result['level']} ({i * repeats // len(results) + 1})"
+        table.add_row(name, *scores, *(str(result[key]) for key in ("n", "undecided", "errors")))
     console = _console()
     console.print(table)
     for result in results:

@@ -50,6 +50,24 @@ def report(
     Console(highlight=False).print(f"Written to {out.resolve()}; open it in a browser", soft_wrap=True)
 
 
+def show(
+    folder: Annotated[Path, typer.Argument(help="A folder that rag run wrote.")] = Path("evaluation/results"),
+    by: Annotated[str, typer.Option(help="kind, split or both, with a comma between them.")] = "kind",
+) -> None:
+    """Show saved runs by kind of question, with intervals.
+
+    Example: `rag show evaluation/results --by kind`
+    """
+    from rag.errors import InvalidValue
+    from rag.evaluation.saved import load_runs
+    from rag.evaluation.tables import parts_table
+
+    fields = [field.strip() for field in by.split(",")]
+    if not set(fields) <= {"kind", "split"}:
+        raise InvalidValue(f"--by must be kind, split, or both with a comma between them, got {by!r}")
+    Console(highlight=False).print(parts_table(load_runs(folder), *fields))
+
+
 def agreement(
     judged: Annotated[Path, typer.Argument(help="Saved rows (rows/LEVEL.jsonl), or a sheet with id and is_correct.")],
     truth: Annotated[Path, typer.Argument(help="The same of another judge, or labelled by hand.")],

@@ -57,7 +57,7 @@ NOT_JUDGED = ("error", "refusal", "empty")
 _TAGS = ("question", "reference", "candidate", "content", "explanation", "is_correct", "evaluation")
 
 
-def llm_judge(llm: LLM) -> Judge:
+def llm_judge(llm: LLM, template: str = prompts.JUDGE) -> Judge:
     """Return a judge that asks ``llm``, once more where it cannot read the reply; then the verdict is undecided.
 
     An answer that failed, was refused or is blank is undecided without a call.
@@ -66,7 +66,7 @@ def llm_judge(llm: LLM) -> Judge:
     def decide(questions: Sequence[str], references: Sequence[str], answers: Sequence[Answer]) -> list[Verdict]:
         rows = list(zip(questions, references, answers, strict=True))
         asked = [row for row, (_, _, answer) in enumerate(rows) if _is_judged(answer)]
-        requests = [judge_prompt(*rows[row]) for row in asked]
+        requests = [judge_prompt(*rows[row], template) for row in asked]
         replies = complete_usable(llm, requests, lambda reply: parse_verdict(reply.text).is_correct is not None)
         by_row = dict(zip(asked, replies, strict=True))
         return [_verdict(by_row[row]) if row in by_row else _not_judged(rows[row][2]) for row in range(len(rows))]
@@ -74,11 +74,12 @@ def llm_judge(llm: LLM) -> Judge:
     return Judge(llm.name, decide)
 
 
-def judge_prompt(question: str, reference: str, answer: Answer) -> Prompt:
+def judge_prompt(question: str, reference: str, answer: Answer, template: str = prompts.JUDGE) -> Prompt:
     """Return the request for one answer, its three texts fenced."""
     texts = {"question": question, "reference": reference, "candidate": answer.text}
-    text = prompts.render(prompts.JUDGE, {name: prompts.fenced(value, *_TAGS) for name, value in texts.items()})
-    return Prompt(text, role="judge", subject=question, schema=prompts.JUDGE_SCHEMA, max_tokens=JUDGE_TOKENS)
+    text = prompts.render(template, {name: prompts.fenced(value, *_TAGS) for name, value in texts.items()})
+    schema = prompts.schema_for(template, prompts.JUDGE_SCHEMA)
+    return Prompt(text, role="judge", subject=question, schema=schema, max_tokens=JUDGE_TOKENS)
 
 
 def _is_judged(answer: Answer) -> bool:
@@ -115,7 +116,8 @@ def parse_verdict(reply: str) -> Verdict:
     >>> parse_verdict("<is_correct>partially</is_correct>").explanation
     "the verdict reads 'partially'"
     """
-    text = re.sub(r"\A\s*<(think(?:ing)?)>.*?</\1>", "", reply, flags=re.DOTALL | re.IGNORECASE)
+    text = re.sub(r"\s{50,}", " ", reply)  # what a model writes that has lost its way; bounds the work below
+    text = re.sub(r"\A\s*<(think(?:ing)?)>.*?</\1>", "", text, flags=re.DOTALL | re.IGNORECASE)
     json_like = re.search(r'\{\s*"(?:explanation|is_correct)"\s*:', text)
     tag = re.search(r"<\s*(?:content|explanation|is_correct)\s*>", text, re.IGNORECASE)
     if json_like and not (tag and tag.start() < json_like.start()):
@@ -149,18 +151,25 @@ def _read_json(text: str) -> tuple[str, list[str]]:
     value = r'"is_correct"\s*:\s*"?([^\s",{}]*)"?\s*'
     first = re.match(r"\{\s*" + value + "[,}]", text)
     last = re.search(r'"\s*,\s*' + value + r'\}[^"]*\Z', text)
-    about = re.search(r'"explanation"\s*:\s*"(.*?)"?\s*(?:,\s*"is_correct".*|\}[^"]*)?\Z', text, re.DOTALL)
-    return about[1] if about else "", [match[1] for match in (first, last) if match]
+    about = re.search(r'"explanation"\s*:\s*"', text)
+    explanation = text[about.end() :] if about else ""
+    after = explanation.rfind('"is_correct"')
+    explanation = explanation[:after].rstrip(" \n,") if after >= 0 else explanation.rstrip(" \n}`")
+    return explanation.removesuffix('"').strip(), [match[1] for match in (first, last) if match]
 
 
 def _read_xml(text: str) -> tuple[str, list[str]]:
     """Return explanation and verdicts of an XML reply; a reply that is nothing but a verdict counts as one."""
-    flags = re.DOTALL | re.IGNORECASE
-    about = re.search(r"<\s*explanation\s*>(.*)<\s*/\s*explanation\s*>", text, flags)
-    outside = text.replace(about[0], "") if about else text
+    opened = re.search(r"<\s*explanation\s*>", text, re.IGNORECASE)
+    closed = list(re.finditer(r"<\s*/\s*explanation\s*>", text, re.IGNORECASE))
+    whole = opened is not None and bool(closed) and closed[-1].start() >= opened.end()
+    explanation, outside = "", text
+    if opened and whole:
+        explanation = text[opened.end() : closed[-1].start()].strip()
+        outside = f"{text[: opened.start()]} {text[closed[-1].end() :]}"
     verdict = r"<\s*is_correct\s*>([^<]*)(?:<\s*/\s*(?:is_correct|content)\s*>|\Z)"
-    if about is None and re.search(r"<\s*explanation\s*>", text, re.IGNORECASE):  # it never ends: trust the end only
+    if opened and not whole:  # it never ends: trust the very end only
         verdict = r"<\s*is_correct\s*>([^<]*)<\s*/\s*is_correct\s*>\s*<\s*/\s*content\s*>\W*\Z"
-    found = re.findall(verdict, outside, flags)
-    alone = [text.strip()] if not about and not found and spelled(text) is not None else []
-    return about[1].strip() if about else "", [value.strip() for value in found or alone]
+    found = re.findall(verdict, outside, re.IGNORECASE)
+    alone = [text.strip()] if not found and spelled(text) is not None else []
+    return explanation, [value.strip() for value in found or alone]
