@@ -1,17 +1,33 @@
-"""The notebooks are executed; what is committed must be what they print now, and their prose must not say numbers."""
+"""The notebooks are executed; what is committed must be what they print now, and their prose must not say numbers.
 
+After a change that is meant, ``python tests/test_notebooks.py`` executes all of them and writes the new outputs.
+"""
+
+import io
 import os
 import re
 import statistics
+import tempfile
 from pathlib import Path
 
+import matplotlib as mpl
+
+mpl.use("agg")
+
+import matplotlib.pyplot as plt
 import nbformat
+import numpy as np
 import pytest
 from nbclient import NotebookClient
+
+import rag
+from rag.evaluation.plots import to_png
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "notebooks"
 NAMES = sorted(path.stem for path in FOLDER.glob("[0-9]*.ipynb"))
+PICTURE = ROOT / "evaluation" / "handbook_dev.png"
+DATA = rag.load_dataset("handbook")
 SECONDS = 60
 NUMBER = re.compile(r"\d*\.\d+")
 
@@ -165,6 +181,22 @@ def test_the_published_run_is_read_again_where_it_was_fetched(cookbook, tmp_path
     assert "3 verdicts never counted" in text
 
 
+def test_the_teachers_page_runs_and_names_every_notebook():
+    page = (FOLDER / "README.md").read_text(encoding="utf-8")
+    for block in re.findall(r"^```python\n(.*?)^```$", page, flags=re.M | re.S):
+        exec(compile(block, "notebooks/README.md", "exec"), {})  # noqa: S102 - our own text
+    assert re.findall(r"\]\((\w+)\.ipynb\)", page) == NAMES
+    rows = {int(number) for number in re.findall(r"^\| (\d)\.\d ", page, flags=re.M)}
+    assert rows == {int(name[:2]) for name in NAMES}
+
+
+def test_the_picture_in_the_readme_is_what_a_run_draws():
+    runs = [rag.evaluate(p, rag.select(DATA.questions, "dev")) for p in rag.build_all(DATA)]
+    drawn, kept = plt.imread(io.BytesIO(to_png(rag.plot_levels(runs)))), plt.imread(PICTURE)
+    assert drawn.shape == kept.shape
+    assert np.abs(drawn - kept).mean() < 0.01  # fonts differ a little between machines
+
+
 # ---------------------------------------------------------------------------------------------- as a page
 
 
@@ -177,7 +209,8 @@ def test_form(name, folder):
     assert statistics.median(lengths) <= 5
     assert max(lengths) <= 15
     prose = sum(len(cell.source) for cell in notebook.cells if cell.cell_type == "markdown")
-    assert prose > sum(len(cell.source) for cell in cells)
+    unsolved = [cell for cell in cells if "exercise" not in cell.metadata.get("tags", [])]
+    assert prose > sum(len(cell.source) for cell in unsolved)
     assert [cell.execution_count for cell in cells] == list(range(1, len(cells) + 1))
     assert set(notebook.metadata) == {"kernelspec", "language_info"}
     assert "version" not in notebook.metadata.language_info
@@ -211,7 +244,7 @@ def typed_results(notebook) -> list[str]:
     found = []
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
-            text = re.sub(r"`[^`]*`|\$\$.*?\$\$|\$[^$]*\$|\]\([^)]*\)|<[^>]*>", " ", cell.source, flags=re.DOTALL)
+            text = re.sub(r"\d+ minutes|`[^`]*`|\$\$.*?\$\$|\$[^$]*\$|\]\([^)]*\)|<[^>]*>", " ", cell.source, flags=re.DOTALL)
             found += re.findall(r"\d*[.,]\d+|\d+(?:\.\d+)? ?(?:%|per ?cent)", text)
             numbers = [(number, int(number)) for number in re.findall(r"(?<![.,\d])\d+(?![.,]?\d)", text)]
             numbers += [(word, IN_WORDS[word]) for word in re.findall(r"[a-z]+", text.lower()) if word in IN_WORDS]
@@ -239,6 +272,13 @@ def test_a_typed_result_is_noticed(prose, found):
     assert typed_results(nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell(prose), cell])) == found
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_the_switch_cell_names_what_the_package_has(name):
+    offered = re.findall(r"^(?:# )?backend = rag\.(\w+)\(", tagged(read(name), "switch")[0].source, flags=re.M)
+    assert offered == ["offline", "live", "replay"]
+    assert set(offered) <= set(rag.__all__)
+
+
 def test_links_lead_somewhere_and_colab_opens_the_notebook_itself():
     repositories = set()
     for name in NAMES:
@@ -249,3 +289,22 @@ def test_links_lead_somewhere_and_colab_opens_the_notebook_itself():
         assert [path for _, path in colab] == [f"notebooks/{name}.ipynb"]
         repositories |= {colab[0][0], *re.findall(r"git\+https://github.com/([\w-]+/[\w-]+)", text)}
     assert len(repositories) == 1
+
+
+def refresh() -> None:
+    """Execute all notebooks and write them with their new outputs, and the README's picture."""
+    for path in sorted(FOLDER.rglob("[0-9]*.ipynb")):
+        notebook = nbformat.read(path, as_version=4)
+        metadata = dict(notebook.metadata)
+        with pytest.MonkeyPatch.context() as monkeypatch, tempfile.TemporaryDirectory() as folder:
+            execute(notebook, Path(folder), monkeypatch)
+        notebook.metadata = nbformat.from_dict(metadata)
+        for cell in notebook.cells:
+            cell.metadata.pop("execution", None)
+        nbformat.write(notebook, path)
+    runs = [rag.evaluate(p, rag.select(DATA.questions, "dev")) for p in rag.build_all(DATA)]
+    PICTURE.write_bytes(to_png(rag.plot_levels(runs)))
+
+
+if __name__ == "__main__":
+    refresh()
