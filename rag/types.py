@@ -69,7 +69,11 @@ class Answer:
 
 
 class Verdict(NamedTuple):
-    """A judgement of one answer: correct, wrong, or undecided (None) with the reason in ``explanation``."""
+    """A judgement of one answer: correct, wrong, or undecided (None) with the reason in ``explanation``.
+
+    ``reply`` keeps what the judge wrote where no verdict could be read from it.
+    """
 
     is_correct: bool | None
     explanation: str
+    reply: str | None = None
