@@ -3,7 +3,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lab bench clean
+.PHONY: help demo test check prose lab bench clean
 
 help: ## Show this help
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1	/' | expand -t 18
@@ -17,6 +17,10 @@ test: check ## Check everything and run all tests
 check: .venv/installed-dev ## Lint, format and types
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
 
+prose: .venv-prose/installed ## Check spelling and Markdown form of the corpus and the READMEs
+	@.venv-prose/bin/codespell README.md data evaluation/*.json rag
+	@.venv-prose/bin/mdformat --check --wrap keep data/handbook
+
 lab: .venv/installed ## Open the notebooks
 	@$(BIN)/jupyter lab notebooks
 
@@ -24,7 +28,7 @@ bench: .venv/installed ## Time searches against the bare matrix product
 	@env -u OPENBLAS_CORETYPE -u OPENBLAS_L2_SIZE $(BIN)/python benchmarks/search.py
 
 clean: ## Remove the environment and all caches
-	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-prose .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 .venv/bin/python:
 	@test -n "$(PYTHON)" && "$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -36,6 +40,12 @@ clean: ## Remove the environment and all caches
 .venv/installed: pyproject.toml constraints.txt | .venv/bin/python
 	@echo "installing (a few minutes the first time)"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	@touch $@
+
+.venv-prose/installed: | .venv/bin/python
+	@.venv/bin/python -m venv .venv-prose
+	@.venv-prose/bin/python -m pip install --quiet --disable-pip-version-check codespell==2.4.3 \
+		mdformat==0.7.22 mdformat-gfm==1.0.0 mdformat-dollarmath==0.0.5
 	@touch $@
 
 .venv/installed-dev: .venv/installed

@@ -164,6 +164,31 @@ def compare(
     _print_comparison(comparison, step)
 
 
+@app.command()
+def audit(dataset: Dataset = "handbook") -> None:
+    """Show what a data set's questions are like: kinds, splits, gold chunks, words shared with the gold chunks.
+
+    Example: `rag audit --dataset my`
+    """
+    from rag.data import load_dataset
+    from rag.evaluation.testset import audit as audit_questions
+
+    data = load_dataset(dataset)
+    rows = audit_questions(data)
+    columns = ("kind", "n", "dev", "test", "1 gold", "2 gold", "3+ gold", "mean overlap", "max")
+    table = Table(
+        title=f"{data.name}: {len(data.questions)} questions, {len(data.chunks)} chunks",
+        box=box.SIMPLE,
+        padding=(0, 0, 0, 1),
+    )
+    for column in columns:
+        table.add_column(column, justify="left" if column == "kind" else "right", no_wrap=True)
+    for row in rows:
+        table.add_row(*(f"{value:.2f}" if isinstance(value, float) else str(value) for value in row.values()))
+    _console().print(table)
+    _console().print("overlap: share of a question's content words that occur in its gold chunks")
+
+
 # ---------------------------------------------------------------------------------------------- printing
 
 

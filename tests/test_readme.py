@@ -1,4 +1,4 @@
-"""The README's commands are run and its outputs compared; its Python is executed in one go."""
+"""The commands in our READMEs are run and their outputs compared; the Python is executed in one go."""
 
 import re
 import subprocess
@@ -9,16 +9,16 @@ import matplotlib as mpl
 import pytest
 
 ROOT = Path(__file__).parents[1]
-README = (ROOT / "README.md").read_text(encoding="utf-8")
+READMES = [(ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "data/README.md")]
 NUMBER = re.compile(r"\d*\.\d+")
 
 
 def blocks(language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```$", README, flags=re.M | re.S)
+    return [b for text in READMES for b in re.findall(rf"^```{language}\n(.*?)^```$", text, flags=re.M | re.S)]
 
 
 def lines(text: str) -> list[str]:
-    return [" ".join(line.split()) for line in text.splitlines() if line.strip()]
+    return [" ".join(line.strip(" ─").split()) for line in text.splitlines() if line.strip(" ─")]
 
 
 def test_python_blocks_run():
@@ -46,5 +46,5 @@ def test_commands_print_what_the_readme_says(block, tmp_path):
 
 
 def test_the_layout_table_names_real_folders():
-    for folder in re.findall(r"^\| `([a-z/]+/)`", README, flags=re.M):
+    for folder in re.findall(r"^\| `([a-z/]+/)`", READMES[0], flags=re.M):
         assert (ROOT / folder).is_dir(), folder

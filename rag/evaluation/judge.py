@@ -57,7 +57,7 @@ NOT_JUDGED = ("error", "refusal", "empty")
 _TAGS = ("question", "reference", "candidate", "content", "explanation", "is_correct", "evaluation")
 
 
-def llm_judge(llm: LLM) -> Judge:
+def llm_judge(llm: LLM, template: str = prompts.JUDGE) -> Judge:
     """Return a judge that asks ``llm``, once more where it cannot read the reply; then the verdict is undecided.
 
     An answer that failed, was refused or is blank is undecided without a call.
@@ -66,7 +66,7 @@ def llm_judge(llm: LLM) -> Judge:
     def decide(questions: Sequence[str], references: Sequence[str], answers: Sequence[Answer]) -> list[Verdict]:
         rows = list(zip(questions, references, answers, strict=True))
         asked = [row for row, (_, _, answer) in enumerate(rows) if _is_judged(answer)]
-        requests = [judge_prompt(*rows[row]) for row in asked]
+        requests = [judge_prompt(*rows[row], template) for row in asked]
         replies = complete_usable(llm, requests, lambda reply: parse_verdict(reply.text).is_correct is not None)
         by_row = dict(zip(asked, replies, strict=True))
         return [_verdict(by_row[row]) if row in by_row else _not_judged(rows[row][2]) for row in range(len(rows))]
@@ -74,10 +74,10 @@ def llm_judge(llm: LLM) -> Judge:
     return Judge(llm.name, decide)
 
 
-def judge_prompt(question: str, reference: str, answer: Answer) -> Prompt:
+def judge_prompt(question: str, reference: str, answer: Answer, template: str = prompts.JUDGE) -> Prompt:
     """Return the request for one answer, its three texts fenced."""
     texts = {"question": question, "reference": reference, "candidate": answer.text}
-    text = prompts.render(prompts.JUDGE, {name: prompts.fenced(value, *_TAGS) for name, value in texts.items()})
+    text = prompts.render(template, {name: prompts.fenced(value, *_TAGS) for name, value in texts.items()})
     return Prompt(text, role="judge", subject=question, schema=prompts.JUDGE_SCHEMA, max_tokens=JUDGE_TOKENS)
 
 
