@@ -1,8 +1,8 @@
 """Judged metrics: pure functions of verdicts, one record at a time.
 
 In: verdicts in the order of what they judge (statements, or retrieved chunks by rank), cosines, entities. Out: a value
-in [0, 1], None where the metric is not defined. Who judged does not matter here: a model, a stand-in, or a person with a
-pencil. Definitions after Ragas (Es et al., 2023); the README lists where and why they differ from its version 0.4.3.
+in [0, 1] (cosines: [-1, 1]), None where the metric is not defined. Who judged does not matter here: a model, a
+stand-in, or a person with a pencil. Definitions after Ragas (Es et al., 2023); `benchmarks/peers` compares the values.
 """
 
 import itertools
