@@ -17,7 +17,7 @@ from rag.evaluation.records import Record
 class Metric:
     """A metric: its name, the fields that it needs, its steps for one record, and how many calls they take.
 
-    ``calls`` gives the most calls for a number of contexts, retries aside; ``embeds`` tells whether an embedder is used.
+    ``calls`` gives the most calls for a number of contexts, retries aside; ``embeds``: whether an embedder is used.
     """
 
     name: str

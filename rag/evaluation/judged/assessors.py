@@ -1,0 +1,157 @@
+"""Who judges: an LLM, or a stand-in that counts words.
+
+An assessor does tasks, all at once: a list in, a list of the same length out, a failure kept in its place. The stand-in
+splits at sentence ends and calls a statement supported if a passage has most of its words, or a sentence that points the
+same way. It cannot tell a contradiction from a paraphrase, and its name says so in every table.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from rag.errors import DataError, ParseError
+from rag.evaluation.judged.reading import Ruling
+from rag.evaluation.judged.tasks import Check, Classify, Embed, Extract, Guess, Guessed, Statements, Task, Useful
+from rag.lexical import sentences, terms
+from rag.providers.base import LLM, Embedder, Reply, complete_each_usable
+
+
+class Failure(NamedTuple):
+    """A task that could not be done, and why."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class Assessor:
+    """A way to do tasks, the name that stands beside its numbers, and the kinds of task it cannot do."""
+
+    name: str
+    perform: Callable[[Sequence[Task], Embedder], list[Any]]
+    kinds: tuple[type, ...] | None = None  # None: all
+
+
+# ---------------------------------------------------------------------------------------------- by an LLM
+
+
+def llm_assessor(llm: LLM) -> Assessor:
+    """Return an assessor that asks ``llm``, once more where it cannot read the reply; then the task has failed."""
+
+    def perform(tasks: Sequence[Task], embedder: Embedder) -> list[Any]:
+        requests = [task.prompt() for task in tasks]
+        replies = complete_each_usable(llm, requests, [_reader(task) for task in tasks])
+        return [_result(task, reply) for task, reply in zip(tasks, replies, strict=True)]
+
+    return Assessor(llm.name, perform)
+
+
+def _reader(task: Task) -> Callable[[Reply], bool]:
+    return lambda reply: not isinstance(_result(task, reply), Failure)
+
+
+def _result(task: Task, reply: Reply) -> Any:
+    """Return what a reply says, or why it says nothing."""
+    if reply.error:
+        return Failure(f"the judge failed: {reply.error}")
+    if reply.stop_reason == "refusal":
+        return Failure("the judge refused to answer")
+    try:
+        return task.read(reply.text)
+    except ParseError as error:
+        cut = f"cut off by max_tokens ({reply.max_tokens}): " if reply.stop_reason == "max_tokens" else ""
+        return Failure(f"{cut}{error}")
+
+
+# ---------------------------------------------------------------------------------------------- offline
+
+WORDS_NEEDED = 0.6  # share of a statement's content words that one passage must have
+COSINE_NEEDED = 0.8  # or the cosine with one of its sentences
+QUESTION_WORDS_NEEDED = 0.34  # share of a question's content words that a sentence must have to be needed
+_CITATION = re.compile(r"\s*\[[^\]\s]*\]")
+_NONCOMMITTAL = re.compile(  # English only: a stand-in
+    r"\b(?:I|we)\s+(?:do not|don['’]t|cannot|can['’]t|could not|am not able to|am unable to)\s+(?:know|tell|say|answer|find)"
+    r"|\bno passage was found\b|\b(?:do(?:es)? not|doesn['’]t|don['’]t) (?:say|hold|mention|contain|state)\b",
+    re.IGNORECASE,
+)
+
+
+def overlap_assessor() -> Assessor:
+    """Return the stand-in without a language model; entities and definitions are beyond it."""
+
+    def perform(tasks: Sequence[Task], embedder: Embedder) -> list[Any]:
+        return [_STAND_INS[type(task)](task, embedder) for task in tasks]
+
+    return Assessor("word overlap (no LLM)", perform, tuple(_STAND_INS))
+
+
+def require(assessor: Assessor, kinds: Mapping[str, Sequence[type]]) -> None:
+    """Raise DataError if an assessor cannot do a kind of task that a metric takes; ``kinds`` is by metric."""
+    able = assessor.kinds
+    lost = [name for name, needed in kinds.items() if able is not None and not set(needed) <= {*able, Embed}]
+    if lost:
+        raise DataError(f"{', '.join(lost)}: these need a language model, and {assessor.name!r} has no stand-in")
+
+
+def _split(task: Statements, embedder: Embedder) -> list[str]:
+    """Return a text's sentences, without quotation marks, links in brackets, and those that decline to answer."""
+    found = (_CITATION.sub("", sentence).strip("“” ") for sentence in sentences(task.text))
+    return [sentence for sentence in found if terms(sentence) and not _NONCOMMITTAL.search(sentence)]
+
+
+def _check(task: Check, embedder: Embedder) -> list[Ruling]:
+    return _supported(task.statements, task.passages, embedder)
+
+
+def _supported(statements: Sequence[str], passages: Sequence[str], embedder: Embedder) -> list[Ruling]:
+    """Rule on each statement by the passage that has most of its words, and the sentence that is most similar."""
+    words = [set(terms(passage)) for passage in passages]
+    parts = [sentence for passage in passages for sentence in sentences(passage)]
+    vectors = embedder.embed([*statements, *parts], "document")
+    cosines = vectors[: len(statements)] @ vectors[len(statements) :].T
+    rulings = []
+    for statement, row in zip(statements, cosines, strict=True):
+        wanted = set(terms(statement))
+        share = max(len(wanted & has) for has in words) / len(wanted) if wanted else 0.0
+        best = float(row.max())
+        holds = share >= WORDS_NEEDED or best >= COSINE_NEEDED
+        rulings.append(Ruling(holds, f"{share:.0%} of its words in one passage, cosine {best:.2f} with a sentence"))
+    return rulings
+
+
+def _useful(task: Useful, embedder: Embedder) -> Ruling:
+    """Call a passage useful if it supports a sentence of the answer."""
+    statements = _split(Statements("", task.answer), embedder)
+    if not statements:
+        return Ruling(False, "the answer makes no statement")
+    rulings = _supported(statements, [task.passage], embedder)
+    n = sum(ruling.holds for ruling in rulings)
+    return Ruling(n > 0, f"it supports {n} of {len(rulings)} sentences of the answer")
+
+
+def _guess(task: Guess, embedder: Embedder) -> Guessed:
+    """Return a sentence of the response in place of a question that it would answer."""
+    found = sentences(task.response) or [task.response]
+    return Guessed(found[task.vote % len(found)], bool(_NONCOMMITTAL.search(task.response)))
+
+
+def _extract(task: Extract, embedder: Embedder) -> frozenset[int]:
+    """Take the sentences that share words with the question."""
+    wanted = set(terms(task.question))
+    needed = max(1.0, QUESTION_WORDS_NEEDED * len(wanted))
+    return frozenset(i for i, text in enumerate(task.sentences()) if len(wanted & set(terms(text))) >= needed)
+
+
+def _classify(task: Classify, embedder: Embedder) -> tuple[list[Ruling], list[Ruling]]:
+    there, back = [" ".join(task.reference)], [" ".join(task.answer)]
+    return _supported(task.answer, there, embedder), _supported(task.reference, back, embedder)
+
+
+_STAND_INS: dict[type, Callable[[Any, Embedder], Any]] = {
+    Statements: _split,
+    Check: _check,
+    Useful: _useful,
+    Guess: _guess,
+    Extract: _extract,
+    Classify: _classify,
+}
