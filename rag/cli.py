@@ -189,6 +189,54 @@ def audit(dataset: Dataset = "handbook") -> None:
     _console().print("overlap: share of a question's content words that occur in its gold chunks")
 
 
+cookbook = typer.Typer(no_args_is_help=True, help="The Claude Cookbook's data: fetch it, replay its published run.")
+app.add_typer(cookbook, name="cookbook")
+
+
+@cookbook.command()
+def fetch(
+    to: Annotated[Path, typer.Option(help="Folder to bring the files to.")] = Path("data/cookbook"),
+    url: Annotated[str | None, typer.Option(help="Where they are; the public repository by default.")] = None,
+) -> None:
+    """Fetch the published files at one commit, checked against their SHA-256; what is there is not fetched again.
+
+    Example: `rag cookbook fetch`, then `rag run --dataset data/cookbook`
+    """
+    from rag.evaluation.cookbook import BASE
+    from rag.evaluation.cookbook import fetch as fetch_files
+
+    with Console(stderr=True).status("fetching") as status:
+        fetched = fetch_files(to, url or BASE, progress=status.update)
+    done = f"{len(fetched)} files fetched" if fetched else "everything was there"
+    _console().print(f"{done}; {to.resolve()} is complete. Next: rag cookbook replay --data {to}", soft_wrap=True)
+
+
+@cookbook.command()
+def replay(
+    data: Annotated[Path, typer.Option(help="Folder that the files were fetched to.")] = Path("data/cookbook"),
+    as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON and nothing else.")] = False,
+) -> None:
+    """Recompute the published run from its recordings: as published, by its own arithmetic, and correctly.
+
+    Example: `rag cookbook replay`
+    """
+    from rag.evaluation.compare import compare as compare_runs
+    from rag.evaluation.replay import replay as replay_run
+    from rag.evaluation.tables import replay_reasons, replay_table
+
+    replayed = replay_run(data)
+    comparison = compare_runs(replayed.runs)
+    if as_json:
+        differences = json.loads(comparison.to_frame().to_json(orient="records"))
+        print(json.dumps({"lines": [line._asdict() for line in replayed.lines], "compare": differences}, indent=2))
+        return
+    console = _console()
+    console.print(replay_table(replayed.lines))
+    for reason in replay_reasons(replayed.lines):
+        console.print(Text(reason))
+    _print_comparison(comparison, 0.05)
+
+
 # ---------------------------------------------------------------------------------------------- printing
 
 
@@ -234,32 +282,12 @@ def _print_results(results: list[dict[str, Any]], title: str) -> None:
 
 
 def _print_comparison(comparison: Any, step: float) -> None:
-    table = Table(box=box.SIMPLE, padding=(0, 0, 0, 1))
-    table.add_column("metric and runs", no_wrap=True)
-    for name in ("change", "95 % from to", "p", "Holm", "won/lost", "shows", f"n: {step:g}".replace("0.", ".")):
-        table.add_column(name, justify="right", no_wrap=True)
-    metric = None
-    for one in comparison.differences:
-        if one.metric != metric:
-            table.add_row(Text(one.metric, "bold"))
-            metric = one.metric
-        ends = f"{_short(one.low, '+')} {_short(one.high, '+')}"
-        detectable = "–" if one.detectable is None else _short(one.detectable)
-        cells = [_short(one.difference, "+"), ends, _short(one.p), _short(one.p_holm)]
-        plan = [f"{one.won}/{one.lost}", detectable, str(one.needed(step) or "–")]
-        table.add_row(f"  {one.first} → {one.second}", *cells, *plan)
+    from rag.evaluation.tables import comparison_table
+
     console = _console()
-    console.print(table)
+    console.print(comparison_table(comparison, step))
     for line in comparison.notes():
         console.print(Text(line))
-    legend = (
-        f"shows: the true change that these questions show four times out of five; n: questions that {step:g} takes"
-    )
-    console.print(legend, style="dim")
-
-
-def _short(value: float, sign: str = "") -> str:
-    return f"{value:{sign}.3f}".replace("0.", ".", 1).replace("1.000", "1")
 
 
 def _warnings(result: dict[str, Any]) -> list[str]:
