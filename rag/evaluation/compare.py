@@ -95,11 +95,8 @@ class Comparison:
     def notes(self) -> list[str]:
         """Say what a reader of the numbers must know: what is established, what was left out, what is not alike."""
         shown = [f"{one.metric} {one.first} → {one.second}" for one in self.differences if one.shown]
-        left_out = {
-            f"{one.excluded} questions without a value in both runs left out"
-            for one in self.differences
-            if one.excluded
-        }
+        what = "retrieval" if self.primary else "a value in both"
+        left_out = {f"{one.excluded} questions without {what} left out" for one in self.differences if one.excluded}
         unlike = {f"{one.first} → {one.second}: not like for like ({one.note})" for one in self.differences if one.note}
         rest = f"{self.primary} is the primary metric, the others are exploratory; undecided is not correct."
         return [

@@ -1,14 +1,18 @@
 """Who judges: an LLM, or a stand-in that counts words.
 
 An assessor does tasks, all at once: a list in, a list of the same length out, a failure kept in its place. The stand-in
-splits at sentence ends and calls a statement supported if a passage has most of its words, or a sentence that points the
-same way. It cannot tell a contradiction from a paraphrase, and its name says so in every table.
+splits at sentence ends and calls a statement supported if a passage has most of its words, or a sentence that points
+the same way. It cannot tell a contradiction from a paraphrase, and its name says so in every table.
 """
 
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
 
 from rag.errors import DataError, ParseError
 from rag.evaluation.judged.reading import Ruling
@@ -38,7 +42,7 @@ class Assessor:
 def llm_assessor(llm: LLM) -> Assessor:
     """Return an assessor that asks ``llm``, once more where it cannot read the reply; then the task has failed."""
 
-    def perform(tasks: Sequence[Task], embedder: Embedder) -> list[Any]:
+    def perform(tasks: Sequence[Task], _: Embedder) -> list[Any]:
         requests = [task.prompt() for task in tasks]
         replies = complete_each_usable(llm, requests, [_reader(task) for task in tasks])
         return [_result(task, reply) for task, reply in zip(tasks, replies, strict=True)]
@@ -67,20 +71,23 @@ def _result(task: Task, reply: Reply) -> Any:
 
 WORDS_NEEDED = 0.6  # share of a statement's content words that one passage must have
 COSINE_NEEDED = 0.8  # or the cosine with one of its sentences
-QUESTION_WORDS_NEEDED = 0.34  # share of a question's content words that a sentence must have to be needed
+QUESTION_WORDS_NEEDED = 0.25  # share of a question's content words that a sentence must have to be needed
 _CITATION = re.compile(r"\s*\[[^\]\s]*\]")
 _NONCOMMITTAL = re.compile(  # English only: a stand-in
-    r"\b(?:I|we)\s+(?:do not|don['’]t|cannot|can['’]t|could not|am not able to|am unable to)\s+(?:know|tell|say|answer|find)"
+    r"\b(?:I|we)\s+(?:do not|don['’]t|cannot|can['’]t|could not|am unable to)\s+(?:know|tell|say|answer|find)"
     r"|\bno passage was found\b|\b(?:do(?:es)? not|doesn['’]t|don['’]t) (?:say|hold|mention|contain|state)\b",
     re.IGNORECASE,
 )
+Table = Mapping[str, npt.NDArray[np.float32]]  # a vector for each text
 
 
 def overlap_assessor() -> Assessor:
     """Return the stand-in without a language model; entities and definitions are beyond it."""
 
     def perform(tasks: Sequence[Task], embedder: Embedder) -> list[Any]:
-        return [_STAND_INS[type(task)](task, embedder) for task in tasks]
+        texts = list(dict.fromkeys(text for task in tasks for text in _compared(task)))
+        table = dict(zip(texts, embedder.embed(texts, "document"), strict=True)) if texts else {}
+        return [_STAND_INS[type(task)](task, table) for task in tasks]
 
     return Assessor("word overlap (no LLM)", perform, tuple(_STAND_INS))
 
@@ -90,68 +97,85 @@ def require(assessor: Assessor, kinds: Mapping[str, Sequence[type]]) -> None:
     able = assessor.kinds
     lost = [name for name, needed in kinds.items() if able is not None and not set(needed) <= {*able, Embed}]
     if lost:
-        raise DataError(f"{', '.join(lost)}: these need a language model, and {assessor.name!r} has no stand-in")
+        raise DataError(f"{', '.join(lost)}: only a language model can do this, {assessor.name!r} has no stand-in")
 
 
-def _split(task: Statements, embedder: Embedder) -> list[str]:
+def _compared(task: Task) -> list[str]:
+    """Return the texts whose vectors a task compares."""
+    if isinstance(task, Check):
+        return [*task.statements, *_parts(task.passages)]
+    if isinstance(task, Useful):
+        return [*_split(task.answer), *_parts([task.passage])]
+    return [*task.answer, *task.reference] if isinstance(task, Classify) else []
+
+
+@lru_cache(maxsize=1 << 14)
+def _sentences(text: str) -> tuple[str, ...]:
+    return tuple(sentences(text))
+
+
+def _parts(passages: Sequence[str]) -> list[str]:
+    return [sentence for passage in passages for sentence in _sentences(passage)]
+
+
+def _split(text: str) -> list[str]:
     """Return a text's sentences, without quotation marks, links in brackets, and those that decline to answer."""
-    found = (_CITATION.sub("", sentence).strip("“” ") for sentence in sentences(task.text))
+    found = (sentence.strip("“” ") for sentence in _sentences(_CITATION.sub("", text)))
     return [sentence for sentence in found if terms(sentence) and not _NONCOMMITTAL.search(sentence)]
 
 
-def _check(task: Check, embedder: Embedder) -> list[Ruling]:
-    return _supported(task.statements, task.passages, embedder)
-
-
-def _supported(statements: Sequence[str], passages: Sequence[str], embedder: Embedder) -> list[Ruling]:
-    """Rule on each statement by the passage that has most of its words, and the sentence that is most similar."""
+def _supported(statements: Sequence[str], passages: Sequence[str], parts: Sequence[str], table: Table) -> list[Ruling]:
+    """Rule on each statement by the passage that has most of its words, and the part that is most similar."""
     words = [set(terms(passage)) for passage in passages]
-    parts = [sentence for passage in passages for sentence in sentences(passage)]
-    vectors = embedder.embed([*statements, *parts], "document")
-    cosines = vectors[: len(statements)] @ vectors[len(statements) :].T
+    vectors = np.stack([table[part] for part in parts])
     rulings = []
-    for statement, row in zip(statements, cosines, strict=True):
+    for statement in statements:
         wanted = set(terms(statement))
         share = max(len(wanted & has) for has in words) / len(wanted) if wanted else 0.0
-        best = float(row.max())
-        holds = share >= WORDS_NEEDED or best >= COSINE_NEEDED
-        rulings.append(Ruling(holds, f"{share:.0%} of its words in one passage, cosine {best:.2f} with a sentence"))
+        cosine = float((vectors @ table[statement]).max())
+        holds = share >= WORDS_NEEDED or cosine >= COSINE_NEEDED
+        rulings.append(Ruling(holds, f"{share:.0%} of its words in one passage, cosine {cosine:.2f} with a sentence"))
     return rulings
 
 
-def _useful(task: Useful, embedder: Embedder) -> Ruling:
+def _check(task: Check, table: Table) -> list[Ruling]:
+    return _supported(task.statements, task.passages, _parts(task.passages), table)
+
+
+def _useful(task: Useful, table: Table) -> Ruling:
     """Call a passage useful if it supports a sentence of the answer."""
-    statements = _split(Statements("", task.answer), embedder)
+    statements = _split(task.answer)
     if not statements:
         return Ruling(False, "the answer makes no statement")
-    rulings = _supported(statements, [task.passage], embedder)
+    rulings = _supported(statements, [task.passage], _parts([task.passage]), table)
     n = sum(ruling.holds for ruling in rulings)
     return Ruling(n > 0, f"it supports {n} of {len(rulings)} sentences of the answer")
 
 
-def _guess(task: Guess, embedder: Embedder) -> Guessed:
+def _guess(task: Guess) -> Guessed:
     """Return a sentence of the response in place of a question that it would answer."""
-    found = sentences(task.response) or [task.response]
+    found = _sentences(task.response) or (task.response,)
     return Guessed(found[task.vote % len(found)], bool(_NONCOMMITTAL.search(task.response)))
 
 
-def _extract(task: Extract, embedder: Embedder) -> frozenset[int]:
+def _extract(task: Extract) -> frozenset[int]:
     """Take the sentences that share words with the question."""
     wanted = set(terms(task.question))
     needed = max(1.0, QUESTION_WORDS_NEEDED * len(wanted))
     return frozenset(i for i, text in enumerate(task.sentences()) if len(wanted & set(terms(text))) >= needed)
 
 
-def _classify(task: Classify, embedder: Embedder) -> tuple[list[Ruling], list[Ruling]]:
+def _classify(task: Classify, table: Table) -> tuple[list[Ruling], list[Ruling]]:
     there, back = [" ".join(task.reference)], [" ".join(task.answer)]
-    return _supported(task.answer, there, embedder), _supported(task.reference, back, embedder)
+    ours = _supported(task.answer, there, task.reference, table)
+    return ours, _supported(task.reference, back, task.answer, table)
 
 
-_STAND_INS: dict[type, Callable[[Any, Embedder], Any]] = {
-    Statements: _split,
+_STAND_INS: dict[type, Callable[[Any, Table], Any]] = {
+    Statements: lambda task, _: _split(task.text),
     Check: _check,
     Useful: _useful,
-    Guess: _guess,
-    Extract: _extract,
+    Guess: lambda task, _: _guess(task),
+    Extract: lambda task, _: _extract(task),
     Classify: _classify,
 }
