@@ -117,7 +117,7 @@ def test_extracted_sentences_are_found_in_the_contexts(extracted, places):
 
 
 def test_a_sentence_that_is_not_in_the_contexts_is_an_error():
-    with pytest.raises(ParseError, match="'The Danube is blue.' is no sentence of the contexts"):
+    with pytest.raises(ParseError, match=r"'The Danube is blue\.' is no sentence of the contexts"):
         Extract("q", ("The Danube is long.",)).read('{"sentences": ["The Danube is blue."]}')
 
 

@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("ragas", reason="ragas is missing (a heavy install): make peers runs this test with it")
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks" / "peers"))
-import ragas_metrics as peer  # noqa: E402
+import ragas_metrics as peer
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # ragas and langchain warn about each other
 

@@ -367,7 +367,7 @@ def equal_cases(metric: str, n: int = CASES, seed: int = 0) -> tuple[list[Case],
     """Return n random cases that must be equal, and the deliberately different ones met on the way."""
     equal: list[Case] = []
     different: list[Case] = []
-    for case in PEERS[metric][1](random.Random(f"{metric} {seed}")):
+    for case in PEERS[metric][1](random.Random(f"{metric} {seed}")):  # noqa: S311
         if len(equal) == n:
             break
         (different if case.difference else equal).append(case)

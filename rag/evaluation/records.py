@@ -5,13 +5,18 @@ list of `Record`, checked: texts are texts, contexts are lists of texts. A field
 that need it do not apply. Ragas' old names (question, contexts, answer, ground_truth) are understood.
 """
 
+import ast
+import csv
+import io
+import json
 import math
 import os
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from rag.data import read_records, write_csv, write_json_lines
+from rag.data import read_records, read_text, write_csv, write_json_lines
 from rag.errors import DataError
 from rag.evaluation.run import Run
 
@@ -20,6 +25,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 FIELDS = ("user_input", "retrieved_contexts", "response", "reference")
+LISTS = ("retrieved_contexts", "contexts", "ground_truths")
+CONTEXTS = "must be a list of strings"
 OLD_NAMES = {
     "question": "user_input",
     "contexts": "retrieved_contexts",
@@ -31,13 +38,20 @@ OLD_NAMES = {
 
 @dataclass(frozen=True)
 class Record:
-    """One question with what a system made of it; None where a field is not known."""
+    """One question with what a system made of it; None where a field is not known.
+
+    Raises TypeError if the contexts are one text: it would be read letter by letter.
+    """
 
     id: str
     user_input: str | None = None
     retrieved_contexts: list[str] | None = None
     response: str | None = None
     reference: str | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.retrieved_contexts, str):
+            raise TypeError(f"retrieved_contexts {CONTEXTS}, got str {self.retrieved_contexts[:60]!r}")
 
 
 def load_records(source: Any) -> list[Record]:
@@ -46,8 +60,9 @@ def load_records(source: Any) -> list[Record]:
     Records without an ``id`` are numbered from 1.
 
     Raises:
-        DataError: listing every value of a wrong type, and every id that stands twice.
-        TypeError: if the only mistake is contexts that are one text: they would be read letter by letter.
+        DataError: listing every value of a wrong type (contexts that are one text, for instance) and every id that
+            stands twice.
+        TypeError: if the source is none of these.
     """
     rows, where = _rows(source)
     named = [_renamed(row) for row in rows]
@@ -56,27 +71,42 @@ def load_records(source: Any) -> list[Record]:
     if not any(field in row for row in named for field in FIELDS):
         raise DataError(f"{where} has none of the fields {', '.join(FIELDS)}; it has {', '.join(map(str, named[0]))}")
     problems = [problem for number, row in enumerate(named, 1) for problem in _problems(number, row)]
-    problems += _repeated([str(row["id"]) for row in named if row.get("id") is not None])
+    problems += repeated_ids([str(row["id"]) for row in named if row.get("id") is not None])
     if problems:
-        only_strings = all("retrieved_contexts" in problem and "got str" in problem for problem in problems)
-        error = TypeError if only_strings else DataError
-        raise error(f"{where}: {len(problems)} problems in {len(named)} records:\n  " + "\n  ".join(problems[:20]))
+        raise DataError(f"{where}: {len(problems)} problems in {len(named)} records", problems)
     return [_record(number, row) for number, row in enumerate(named, 1)]
 
 
-def _rows(source: Any) -> tuple[list[Mapping[str, Any]], str]:
+def _rows(source: Any) -> tuple[Sequence[Mapping[str, Any]], str]:
     """Return the rows as dictionaries, and a name for the source in messages."""
     if isinstance(source, str | os.PathLike):
-        return list(read_records(source)), str(source)
+        is_csv = str(source).lower().endswith(".csv")
+        return _csv_rows(source) if is_csv else read_records(source), str(source)
     if hasattr(source, "to_dict") and hasattr(source, "columns"):
         return source.to_dict(orient="records"), "the DataFrame"
     if isinstance(source, Iterable) and not isinstance(source, Mapping | bytes):
-        rows = list(source)
-        if all(isinstance(row, Mapping) for row in rows):
-            return rows, "the list of records"
+        listed = list(source)
+        if all(isinstance(row, Mapping) for row in listed):
+            return listed, "the list of records"
     raise TypeError(
         f"records must be a path, a list of dictionaries, a DataFrame or a Dataset, got {type(source).__name__}"
     )
+
+
+def _csv_rows(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
+    """Return the rows of a CSV file: texts as they are, lists from JSON or as Python prints them (pandas does)."""
+    reader = csv.DictReader(io.StringIO(read_text(path), newline=""))
+    return [{key: _listed(value) if key in LISTS else value for key, value in row.items()} for row in reader]
+
+
+def _listed(cell: str | None) -> Any:
+    """Return the list in a cell, else the cell itself, for the check to name."""
+    for read in (json.loads, ast.literal_eval):
+        try:
+            return read(cell or "")
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            continue
+    return cell
 
 
 def _renamed(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -108,12 +138,13 @@ def _problems(number: int, row: Mapping[str, Any]) -> list[str]:
         return found
     if not isinstance(contexts, list | tuple) or not all(isinstance(one, str) for one in contexts):
         got = type(contexts).__name__ if not isinstance(contexts, list | tuple) else "other items in it"
-        found.append(f"row {number}: retrieved_contexts must be a list of strings, got {got} {str(contexts)[:60]!r}")
+        found.append(f"row {number}: retrieved_contexts {CONTEXTS}, got {got} {str(contexts)[:60]!r}")
     return found
 
 
-def _repeated(ids: Sequence[str]) -> list[str]:
-    return [f"the id {one!r} stands more than once" for one in dict.fromkeys(ids) if ids.count(one) > 1]
+def repeated_ids(ids: Sequence[str]) -> list[str]:
+    """Return a sentence for each id that stands more than once."""
+    return [f"the id {one!r} stands more than once" for one, n in Counter(ids).items() if n > 1]
 
 
 def _record(number: int, row: Mapping[str, Any]) -> Record:

@@ -19,7 +19,7 @@ from rag.evaluation.judged.flows import Score, Steps, not_applicable
 from rag.evaluation.judged.metrics import Metric, missing
 from rag.evaluation.judged.results import Scores
 from rag.evaluation.judged.tasks import Embed, Task
-from rag.evaluation.records import Record
+from rag.evaluation.records import Record, repeated_ids
 from rag.providers.base import CorpusEmbedder, Embedder
 
 Key = tuple[str, str, int]  # records' name, metric, row
@@ -49,7 +49,7 @@ def score_all(
     """Score some lists of records by name; an embedder that learns from a corpus learns from all their texts.
 
     Raises:
-        DataError: if there is no record or metric, two metrics have one name, or one is beyond the assessor.
+        DataError: if there is no record or metric, two have one id or name, or a metric is beyond the assessor.
     """
     _check(named, metrics, assessor)
     embedder = _fitted(embedder, [record for records in named.values() for record in records])
@@ -82,6 +82,9 @@ def _check(named: Mapping[str, Sequence[Record]], metrics: Sequence[Metric], ass
     empty = [name for name, records in named.items() if not records]
     if empty or not named:
         raise DataError(f"no records to score: {', '.join(empty) or 'none given'}")
+    repeated = [problem for records in named.values() for problem in repeated_ids([r.id for r in records])]
+    if repeated:
+        raise DataError("records must have different ids", repeated)
     require(assessor, {metric.name: metric.kinds for metric in metrics})
 
 
