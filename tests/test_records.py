@@ -20,6 +20,12 @@ def test_texts_come_back_as_they_were(name, tmp_path):
     assert load_records(tmp_path / name) == AWKWARD
 
 
+def test_a_long_cell_is_read(tmp_path):
+    long = [Record("1", "q", ["word " * 40_000], "a", "r")]
+    save_records(tmp_path / "long.csv", long)
+    assert load_records(tmp_path / "long.csv") == long
+
+
 def test_a_data_frame_keeps_texts_that_look_like_numbers_or_nothing():
     frame = to_frame(AWKWARD)
     assert list(frame.columns) == ["id", "user_input", "retrieved_contexts", "response", "reference"]

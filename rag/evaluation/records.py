@@ -95,8 +95,13 @@ def _rows(source: Any) -> tuple[Sequence[Mapping[str, Any]], str]:
 
 def _csv_rows(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
     """Return the rows of a CSV file: texts as they are, lists from JSON or as Python prints them (pandas does)."""
-    reader = csv.DictReader(io.StringIO(read_text(path), newline=""))
-    return [{key: _listed(value) if key in LISTS else value for key, value in row.items()} for row in reader]
+    text = read_text(path)
+    before = csv.field_size_limit(max(len(text), 1 << 17))  # a cell may hold long contexts
+    try:
+        rows = list(csv.DictReader(io.StringIO(text, newline="")))
+    finally:
+        csv.field_size_limit(before)
+    return [{key: _listed(value) if key in LISTS else value for key, value in row.items()} for row in rows]
 
 
 def _listed(cell: str | None) -> Any:
