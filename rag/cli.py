@@ -17,6 +17,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 from rich.table import Table
 from rich.text import Text
 
+from rag import cli_evaluation
 from rag.errors import DataError, RagError
 
 OUT = Path("evaluation/results")
@@ -124,6 +125,7 @@ def run(
         print(json.dumps([{**result, "card": one.card} for one, result in zip(runs, results, strict=True)], indent=2))
         return
     _print_results(results, f"{data.name}, {split} questions, {with_backend.name} backend, k = {k}", repeats)
+    cli_evaluation.print_accuracy(runs)
     if with_backend.session:
         _console().print(_costs("paid for", with_backend.session.meter.table()))
     _print_next(out, time.perf_counter() - start, len(data.chunks))
@@ -190,28 +192,6 @@ def chunk(
 
 
 @app.command()
-def compare(
-    folders: Annotated[list[Path], typer.Argument(help="Folders that rag run wrote.")],
-    levels: Annotated[str | None, typer.Option(help="Levels to compare, with commas between them; else all.")] = None,
-    step: Annotated[float, typer.Option(help="Also say how many questions a step of this size takes.")] = 0.05,
-    seed: Annotated[int, typer.Option(help="Seed of the resampling.")] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the comparison as JSON and nothing else.")] = False,
-) -> None:
-    """Compare saved runs question by question: differences with intervals, p values, and what n can show.
-
-    Example: `rag compare evaluation/results --step .1`
-    """
-    from rag.evaluation.compare import compare as compare_runs
-    from rag.evaluation.run import load_named_runs
-
-    comparison = compare_runs(load_named_runs(folders, levels.split(",") if levels else None), seed=seed)
-    if as_json:
-        print(comparison.to_frame(step).to_json(orient="records", indent=2))
-        return
-    _print_comparison(comparison, step)
-
-
-@app.command()
 def audit(dataset: Dataset = "handbook") -> None:
     """Show what a data set's questions are like: kinds, splits, gold chunks, words shared with the gold chunks.
 
@@ -236,52 +216,9 @@ def audit(dataset: Dataset = "handbook") -> None:
     _console().print("overlap: share of a question's content words that occur in its gold chunks")
 
 
-cookbook = typer.Typer(no_args_is_help=True, help="The Claude Cookbook's data: fetch it, replay its published run.")
-app.add_typer(cookbook, name="cookbook")
-
-
-@cookbook.command()
-def fetch(
-    to: Annotated[Path, typer.Option(help="Folder to bring the files to.")] = Path("data/cookbook"),
-    url: Annotated[str | None, typer.Option(help="Where they are; the public repository by default.")] = None,
-) -> None:
-    """Fetch the published files at one commit, checked against their SHA-256; what is there is not fetched again.
-
-    Example: `rag cookbook fetch`, then `rag run --dataset data/cookbook`
-    """
-    from rag.evaluation.cookbook import BASE
-    from rag.evaluation.cookbook import fetch as fetch_files
-
-    with Console(stderr=True).status("fetching") as status:
-        fetched = fetch_files(to, url or BASE, progress=status.update)
-    done = f"{len(fetched)} files fetched" if fetched else "everything was there"
-    _console().print(f"{done}; {to.resolve()} is complete. Next: rag cookbook replay --data {to}", soft_wrap=True)
-
-
-@cookbook.command()
-def replay(
-    data: Annotated[Path, typer.Option(help="Folder that the files were fetched to.")] = Path("data/cookbook"),
-    as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON and nothing else.")] = False,
-) -> None:
-    """Recompute the published run from its recordings: as published, by its own arithmetic, and correctly.
-
-    Example: `rag cookbook replay`
-    """
-    from rag.evaluation.compare import compare as compare_runs
-    from rag.evaluation.replay import replay as replay_run
-    from rag.evaluation.tables import replay_reasons, replay_table
-
-    replayed = replay_run(data)
-    comparison = compare_runs(replayed.runs)
-    if as_json:
-        differences = json.loads(comparison.to_frame().to_json(orient="records"))
-        print(json.dumps({"lines": [line._asdict() for line in replayed.lines], "compare": differences}, indent=2))
-        return
-    console = _console()
-    console.print(replay_table(replayed.lines))
-    for reason in replay_reasons(replayed.lines):
-        console.print(Text(reason))
-    _print_comparison(comparison, 0.05)
+for measure in (cli_evaluation.compare, cli_evaluation.report, cli_evaluation.agreement):
+    app.command()(measure)
+app.add_typer(cli_evaluation.cookbook, name="cookbook")
 
 
 @app.command()
@@ -456,7 +393,10 @@ def _plot(runs: list[Any], path: Path) -> None:
 
 def _print_results(results: list[dict[str, Any]], title: str, repeats: int = 1) -> None:
     table = Table(
-        title=title, caption=f"accuracy judged by: {results[0]['judge']}", box=box.SIMPLE, padding=(0, 0, 0, 1)
+        title=title,
+        caption=f"accuracy: correct of all questions; judge: {results[0]['judge']}",
+        box=box.SIMPLE,
+        padding=(0, 0, 0, 1),
     )
     table.add_column("level")
     for name in ("precision", "recall", "F1", "MRR", "accuracy", "n", "undecided", "errors"):
@@ -471,15 +411,6 @@ def _print_results(results: list[dict[str, Any]], title: str, repeats: int = 1) 
     for result in results:
         for line in _warnings(result):
             console.print(f"{result['level']}: {line}")
-
-
-def _print_comparison(comparison: Any, step: float) -> None:
-    from rag.evaluation.tables import comparison_table
-
-    console = _console()
-    console.print(comparison_table(comparison, step))
-    for line in comparison.notes():
-        console.print(Text(line))
 
 
 def _warnings(result: dict[str, Any]) -> list[str]:
@@ -500,7 +431,7 @@ def _print_next(out: Path, seconds: float, n_chunks: int) -> None:
     console.print("  performance.png  the table as a plot")
     console.print("  json_results/    averages, counts and run card of each level")
     console.print("  csvs/, rows/     every question: what was found, answered and decided")
-    console.print('Next: rag ask "What does MRR measure?" --level rerank')
+    console.print(f"Next: rag report {out} -o report.html, rag compare {out}, rag ask", soft_wrap=True)
 
 
 def main() -> None:

@@ -246,12 +246,10 @@ def test_fetching_resumes_and_extracts_the_prompts(server, tmp_path):
     assert asked == ["/data/a.json"]
     prompts = tomllib.loads((to / "prompts.toml").read_text(encoding="utf-8"))
     assert prompts == {
-        "SUMMARIZE": "Some docs. Summarize {{heading}}: {{text}}",
-        "RERANK": "Order for {{question}} the {{k}} best:\n{{documents}} {braces}",
-        "ANSWER_BASIC": 'One "{{question}}" from {{documents}} é🙂',
-        "ANSWER_SUMMARY": "Two {{question}} from {{documents}}",
-        "ANSWER_RERANK": "Three {{question}} from {{documents}}",
-        "JUDGE": "Is {{candidate}} like {{reference}} on {{question}}?",
+        "summarize": "Some docs. Summarize {{heading}}: {{text}}",
+        "rerank": "Order for {{question}} the {{k}} best:\n{{documents}} {braces}",
+        "answer": 'One "{{question}}" from {{documents}} é🙂',
+        "judge": "Is {{candidate}} like {{reference}} on {{question}}?",
     }
 
 

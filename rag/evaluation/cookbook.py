@@ -102,13 +102,11 @@ def _download(url: str) -> bytes:
 
 # ---------------------------------------------------------------------------------------------- prompts
 
-_PROMPT_OF = {  # the notebook's function: our name of the prompt
-    "generate_summaries": "SUMMARIZE",
-    "rerank_results": "RERANK",
-    "answer_query_base": "ANSWER_BASIC",
-    "answer_query_level_two": "ANSWER_SUMMARY",
-    "answer_query_advanced": "ANSWER_RERANK",
-    "evaluate_end_to_end": "JUDGE",
+_PROMPT_OF = {  # the notebook's function: the role that its prompt has here
+    "generate_summaries": "summarize",
+    "rerank_results": "rerank",
+    "answer_query_base": "answer",  # the other levels ask the same
+    "evaluate_end_to_end": "judge",
 }
 _PLACEHOLDER_OF = {  # the notebook's expression: our name of the value
     "query": "question",

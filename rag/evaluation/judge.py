@@ -131,9 +131,9 @@ def parse_verdict(reply: str) -> Verdict:
 
 
 def spelled(value: str) -> bool | None:
-    """Return the truth that a word stands for, in any case and dress, None for any other word.
+    """Read a verdict as it is written: true or yes, false or no, in any case and dress; None for anything else.
 
-    >>> spelled("**True**."), spelled("no"), spelled("partially")
+    >>> spelled(" **True**. "), spelled("no"), spelled("partially")
     (True, False, None)
     """
     word = re.sub(r"[\s*_`\"'.]+", "", value).lower()

@@ -1,13 +1,27 @@
-"""Results as tables for a terminal of 80 columns. In: comparisons, replayed lines. Out: rich tables."""
+"""Results as tables for a terminal of 80 columns. In: comparisons and the like. Out: rich tables."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from rich import box
 from rich.table import Table
 from rich.text import Text
 
+from rag.evaluation.agreement import Agreement, Estimate
 from rag.evaluation.compare import Comparison, Difference
 from rag.evaluation.replay import Line
+from rag.evaluation.run import Run
+
+
+def accuracy_line(run: Run) -> str:
+    """Return a run's verdicts, and its accuracy with the 95 % interval."""
+    averages = run.averages()
+    low, high = averages["intervals"]["end_to_end_accuracy"]
+    counts = ", ".join(f"{averages[key]} {word}" for key, word in _VERDICTS.items())
+    return f"{run.level}: {counts}: accuracy {short(averages['end_to_end_accuracy'])} [{short(low)}, {short(high)}]"
+
+
+_VERDICTS = {"correct": "correct", "wrong": "wrong", "undecided": "undecided", "errors": "failed"}
 
 
 def comparison_table(comparison: Comparison, step: float = 0.05) -> Table:
@@ -61,6 +75,46 @@ def replay_reasons(lines: Sequence[Line]) -> list[str]:
         for reason in line.reasons:
             places.setdefault(reason, []).append(f"{line.run} {line.level} {line.metric}")
     return [f"{', '.join(found)}: {reason}" for reason, found in places.items()]
+
+
+def agreement_lines(found: Agreement, first: str, second: str) -> list[str]:
+    """Return what two sides agree on, and the first side's accuracy corrected with the second as the truth."""
+    left_out = f", {found.undecided} undecided left out" if found.undecided else ""
+    lines = [
+        f"first: {first}",
+        f"second: {second}",
+        f"{found.n} questions decided by both{left_out}: {found.both_correct} correct for both, "
+        f"{found.both_wrong} wrong for both, {found.only_first} correct for the first only, "
+        f"{found.only_second} for the second only",
+        f"Cohen's kappa {_estimate(found.kappa)}"
+        if found.kappa
+        else "Cohen's kappa is undefined: one side always says the same",
+    ]
+    if found.sensitivity is not None and found.specificity is not None:
+        rates = f"sensitivity {short(found.sensitivity)}, specificity {short(found.specificity)}"
+        lines.append(f"If the second is the truth: {rates} of the first")
+        better = _estimate(found.corrected) if found.corrected else "impossible: the first is no better than a coin"
+        lines.append(f"Accuracy by the first {short(found.accuracy)}, corrected for its errors {better}")
+    return lines
+
+
+def _estimate(estimate: Estimate) -> str:
+    return f"{short(estimate.value)} (95 % interval {short(estimate.low)} to {short(estimate.high)})"
+
+
+def disagreement_table(
+    ids: Sequence[str], first: Mapping[str, Mapping[str, Any]], second: Mapping[str, Mapping[str, Any]]
+) -> Table:
+    """Return the questions on which two sides differ, with what each said."""
+    table = Table(box=box.SIMPLE, padding=(0, 0, 0, 1), title=f"{len(ids)} disagreements")
+    for name in ("id", "first", "second"):
+        table.add_column(name)
+    table.add_column("question, and the first's reason")
+    words = {True: "correct", False: "wrong", None: "undecided"}
+    for key in ids:
+        about = "\n".join(str(first[key].get(name) or "") for name in ("question", "explanation")).strip()
+        table.add_row(key, words[first[key]["is_correct"]], words[second[key]["is_correct"]], Text(about))
+    return table
 
 
 def short(value: float, sign: str = "") -> str:
