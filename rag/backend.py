@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rag.answer import Answerer, llm_answerer, quote_answers
 from rag.data import Dataset, fingerprint
@@ -28,6 +28,11 @@ from rag.types import Chunk, Question
 from rag.vector_db import VectorDB
 
 CACHE = "data/cache.sqlite"
+
+if TYPE_CHECKING:
+    from rag.evaluation.judged.assessors import Assessor
+    from rag.evaluation.judged.metrics import Metric
+    from rag.evaluation.records import Record
 
 
 @dataclass(frozen=True)
@@ -184,6 +189,26 @@ def estimate_summaries(backend: Backend, chunks: Sequence[Chunk]) -> Meter:
         return Meter()
     session = backend.session.guessing()
     _of_session(session, backend.prompts).summarizer(chunks)
+    return session.meter
+
+
+def assessor(backend: Backend) -> "Assessor":
+    """Return who makes the small decisions of the judged metrics: the judge's model, or the offline stand-in."""
+    from rag.evaluation.judged.assessors import llm_assessor, overlap_assessor
+
+    return llm_assessor(backend.session.llm("judge")) if backend.session else overlap_assessor()
+
+
+def estimate_scores(backend: Backend, records: Mapping[str, Sequence["Record"]], metrics: Sequence["Metric"]) -> Meter:
+    """Return what judged metrics of these records would cost, by a dry run that asks nobody."""
+    from rag.evaluation.judged.assessors import dry_assessor
+    from rag.evaluation.judged.scoring import score_all
+
+    if backend.session is None:
+        return Meter()
+    session = backend.session.guessing()
+    embedder = session.embedder() if isinstance(backend.embedder, RecordedEmbedder) else backend.embedder
+    score_all(records, metrics, dry_assessor(session.llm("judge")), embedder)
     return session.meter
 
 

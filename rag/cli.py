@@ -257,6 +257,66 @@ def summarize(
     _console().print(f"{len(texts)} summaries by {with_backend.models['summarize']}, written to {out}", soft_wrap=True)
 
 
+@app.command()
+def score(
+    sources: Annotated[list[Path], typer.Argument(help="Folders that rag run wrote, or files of records.")],
+    metrics: Annotated[str | None, typer.Option(help="Metrics, with commas between them; see the README.")] = None,
+    aspect: Annotated[list[str] | None, typer.Option(help="An aspect of your own: NAME=DEFINITION.")] = None,
+    strictness: Annotated[int, typer.Option(help="Votes on each aspect, an odd number.")] = 1,
+    levels: Annotated[str | None, typer.Option(help="Levels of runs, with commas between them; else all.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Folder; else scores/ beside the first source.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the means as JSON and nothing else.")] = False,
+    backend: BackendName = "offline",
+    profile: ProfileName = "current",
+    model: Models = None,
+    embedder: EmbedderName = None,
+    cache: CacheFile = CACHE,
+    concurrency: Concurrency = 8,
+    batch: Batch = False,
+    budget: Budget = None,
+    yes: Yes = False,
+) -> None:
+    """Score saved runs, or records with Ragas' field names, by judged metrics; several sources are compared.
+
+    Example: `rag score evaluation/results --metrics faithfulness,context_recall`
+    """
+    from rag.backend import assessor, estimate_scores
+    from rag.data import writable
+    from rag.evaluation.judged.metrics import USUAL, find_metrics
+    from rag.evaluation.judged.scoring import score_all
+    from rag.evaluation.judged.tasks import Embed
+    from rag.evaluation.records import load_named_records
+
+    own = _pairs("--aspect", "NAME=DEFINITION", aspect)
+    names = [name.strip() for name in metrics.split(",")] if metrics else [] if own else list(USUAL)
+    chosen = find_metrics(names, own, strictness)
+    records = load_named_records(sources, levels.split(",") if levels else None)
+    if backend != "offline" and not any(Embed in metric.kinds for metric in chosen):
+        embedder = "lsa"  # nothing is embedded: no key is needed for it
+    screen = Console(stderr=True, quiet=as_json)
+    bar, say, watch = _progress(screen)
+    limits = {"concurrency": concurrency, "batch": batch, "budget": budget, "watch": watch}
+    with_backend = _backend(backend, profile, model, embedder, None, cache, **limits)
+    home = out or (sources[0] if sources[0].is_dir() else sources[0].parent) / "scores"
+    writable(home)
+    if with_backend.name == "live":
+        _ask_before_paying(with_backend, estimate_scores(with_backend, records, chosen), screen, yes)
+    with bar:
+        found = score_all(records, chosen, assessor(with_backend), with_backend.embedder, progress=say)
+    cost = with_backend.session.meter.table() if with_backend.session else []
+    for scores in found.values():
+        scores.save(home, {"backend": with_backend.name, "cost": cost})
+    if as_json:
+        print(json.dumps({name: [one._asdict() for one in scores.means()] for name, scores in found.items()}, indent=2))
+        return
+    cli_evaluation.print_scores(found)
+    if cost:
+        _console().print(_costs("paid for", cost))
+    _console().print(f"Every value with its reason and verdicts: {home.resolve()}", soft_wrap=True)
+
+
 cache_app = typer.Typer(no_args_is_help=True, help="Look into the cache of paid replies, or delete from it.")
 app.add_typer(cache_app, name="cache")
 
@@ -307,12 +367,8 @@ def _backend(
 ) -> Any:
     from rag.backend import live, offline, replay
 
-    pairs = [pair.partition("=") for pair in models or []]
-    if not all(role and equals and id_ for role, equals, id_ in pairs):
-        raise DataError(f"--model must be ROLE=ID, got {' '.join(models or [])!r}")
-    who: dict[str, Any] = {
-        "profile": profile, "models": {role: id_ for role, _, id_ in pairs}, "embedder": embedder, "prompts": prompts,
-    }  # fmt: skip
+    chosen = _pairs("--model", "ROLE=ID", models)
+    who: dict[str, Any] = {"profile": profile, "models": chosen, "embedder": embedder, "prompts": prompts}
     if name == "offline":
         if models or embedder or prompts or profile != "current":
             raise DataError("--profile, --model, --embedder and --prompts need --backend live or replay")
@@ -320,6 +376,14 @@ def _backend(
     if name not in ("live", "replay"):
         raise DataError(f"no backend {name!r}; the backends are offline, live, replay")
     return live(**who, cache=cache, **limits) if name == "live" else replay(cache, **who)
+
+
+def _pairs(option: str, form: str, given: list[str] | None) -> dict[str, str]:
+    """Return the values of an option that is given as NAME=VALUE."""
+    pairs = [pair.partition("=") for pair in given or []]
+    if not all(name.strip() and equals and value.strip() for name, equals, value in pairs):
+        raise DataError(f"{option} must be {form}, got {' '.join(given or [])!r}")
+    return {name.strip(): value.strip() for name, _, value in pairs}
 
 
 def _ask_before_paying(backend: Any, guess: Any, screen: Console, yes: bool) -> None:

@@ -1,7 +1,7 @@
-"""The commands that read runs: compare, report, agreement, cookbook. Parse, call, print."""
+"""The commands that read runs: compare, report, agreement, score, cookbook. Parse, call, print."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -147,3 +147,17 @@ def print_accuracy(runs: Sequence[Any]) -> None:
     if len(runs) > 1:
         differences = compare_runs(runs).differences
         console.print(comparison_table(Comparison([one for one in differences if one.metric == PRIMARY])))
+
+
+def print_scores(found: Mapping[str, Any]) -> None:
+    """Print the means of judged metrics, what they cover, and the paired differences of several sources."""
+    from rag.evaluation.judged.results import compare_scores
+    from rag.evaluation.tables import comparison_table, scores_table
+
+    console = Console(highlight=False)
+    console.print(scores_table(found))
+    if len(found) > 1:
+        comparison = compare_scores(found)
+        console.print(comparison_table(comparison))
+        for line in comparison.notes():
+            console.print(Text(line))

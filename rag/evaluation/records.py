@@ -14,11 +14,13 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rag.data import read_records, read_text, write_csv, write_json_lines
 from rag.errors import DataError
 from rag.evaluation.run import Run
+from rag.evaluation.saved import load_named_runs
 
 if TYPE_CHECKING:
     import datasets
@@ -169,6 +171,28 @@ def records_of(run: Run) -> list[Record]:
         Record(row.id, row.question, row.contexts, None if row.status == "error" else row.answer, row.reference)
         for row in run.rows
     ]
+
+
+def load_named_records(paths: Sequence[str | Path], levels: Sequence[str] | None = None) -> dict[str, list[Record]]:
+    """Return the records of saved runs (folders, by level) and of files (by their names).
+
+    Raises:
+        DataError: if a source cannot be read, or two have one name.
+    """
+    named: dict[str, list[Record]] = {}
+    folders = [path for path in paths if Path(path).is_dir()]
+    for path in paths:
+        if path in folders:
+            runs = load_named_runs([path], levels)
+            prefix = "" if len(folders) == 1 else f"{Path(path).resolve().name}-"
+            found = {f"{prefix}{level}": records_of(run) for level, run in runs.items()}
+        else:
+            found = {Path(path).stem: load_records(path)}
+        twice = sorted(named.keys() & found.keys())
+        if twice:
+            raise DataError(f"two sources are called {', '.join(twice)}: rename a file or folder")
+        named |= found
+    return named
 
 
 # ---------------------------------------------------------------------------------------------- elsewhere

@@ -16,7 +16,18 @@ import numpy.typing as npt
 
 from rag.errors import DataError, ParseError
 from rag.evaluation.judged.reading import Ruling
-from rag.evaluation.judged.tasks import Check, Classify, Embed, Extract, Guess, Guessed, Statements, Task, Useful
+from rag.evaluation.judged.tasks import (
+    Check,
+    Classify,
+    Embed,
+    Entities,
+    Extract,
+    Guess,
+    Guessed,
+    Statements,
+    Task,
+    Useful,
+)
 from rag.lexical import sentences, terms
 from rag.providers.base import LLM, Embedder, Reply, complete_each_usable
 
@@ -65,6 +76,29 @@ def _result(task: Task, reply: Reply) -> Any:
     except ParseError as error:
         cut = f"cut off by max_tokens ({reply.max_tokens}): " if reply.stop_reason == "max_tokens" else ""
         return Failure(f"{cut}{error}")
+
+
+def dry_assessor(llm: LLM) -> Assessor:
+    """Return an assessor for a dry run: it shows ``llm`` every prompt, and takes stand-ins where no reply fits."""
+
+    def perform(tasks: Sequence[Task], _: Embedder) -> list[Any]:
+        replies = llm.complete([task.prompt() for task in tasks])
+        found = [_result(task, reply) for task, reply in zip(tasks, replies, strict=True)]
+        return [_usual(task) if isinstance(one, Failure) else one for task, one in zip(tasks, found, strict=True)]
+
+    return Assessor(llm.name, perform)
+
+
+def _usual(task: Task) -> Any:
+    """Return a result of the right form and a usual length."""
+    yes = Ruling(True, "")
+    if isinstance(task, Check):
+        return [yes] * len(task.statements)
+    if isinstance(task, Classify):
+        return [yes] * len(task.answer), [yes] * len(task.reference)
+    if isinstance(task, Statements | Guess | Extract):
+        return _STAND_INS[type(task)](task, {})
+    return ["entity"] if isinstance(task, Entities) else yes
 
 
 # ---------------------------------------------------------------------------------------------- offline

@@ -105,7 +105,12 @@ METRICS: dict[str, Metric] = {
 }
 
 
-def find_metrics(names: Sequence[str], own: Mapping[str, str] | None = None, strictness: int = 1) -> list[Metric]:
+USUAL = ("faithfulness", "answer_relevancy", "context_precision", "context_recall")
+
+
+def find_metrics(
+    names: Sequence[str] = USUAL, own: Mapping[str, str] | None = None, strictness: int = 1
+) -> list[Metric]:
     """Return metrics by their names; ``own`` defines aspects by name, ``strictness`` is that of all aspects.
 
     Raises:

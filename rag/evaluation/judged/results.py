@@ -70,12 +70,13 @@ class Scores:
 
         return pd.DataFrame(self.rows())
 
-    def save(self, folder: str | Path) -> None:
-        """Write ``NAME.jsonl`` and ``NAME.csv`` (a row for each record) and ``NAME.json`` (means and card)."""
+    def save(self, folder: str | Path, more: Mapping[str, Any] | None = None) -> None:
+        """Write ``NAME.jsonl``, ``NAME.csv`` (a row for each record) and ``NAME.json`` (means, card with ``more``)."""
         write_json_lines(Path(folder, f"{self.name}.jsonl"), self.rows())
         write_csv(Path(folder, f"{self.name}.csv"), self.rows())
         means = [one._asdict() for one in self.means()]
-        write_json(Path(folder, f"{self.name}.json"), {"name": self.name, "means": means, "card": self.card})
+        card = {**self.card, **(more or {})}
+        write_json(Path(folder, f"{self.name}.json"), {"name": self.name, "means": means, "card": card})
 
     @classmethod
     def load(cls, folder: str | Path, name: str) -> "Scores":
