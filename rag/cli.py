@@ -300,8 +300,8 @@ def score(
     limits = {"concurrency": concurrency, "batch": batch, "budget": budget, "watch": watch}
     with_backend = _backend(backend, profile, model, embedder, None, cache, **limits)
     home = out or (sources[0] if sources[0].is_dir() else sources[0].parent) / "scores"
-    writable(home)
     if with_backend.name == "live":
+        writable(home)
         _ask_before_paying(with_backend, estimate_scores(with_backend, records, chosen), screen, yes)
     with bar:
         found = score_all(records, chosen, assessor(with_backend), with_backend.embedder, progress=say)

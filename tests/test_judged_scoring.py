@@ -1,10 +1,7 @@
 """Scores from records to numbers: with a scripted model that reads the prompts, and with the offline stand-in."""
 
-import json
-import re
-
-import numpy as np
 import pytest
+from judged_stubs import Letters, Model, block, check, classify, split
 
 from rag.data import read_records
 from rag.errors import DataError, InvalidValue
@@ -15,83 +12,6 @@ from rag.evaluation.judged.scoring import score, score_all
 from rag.evaluation.records import Record
 from rag.providers.base import Reply
 from rag.providers.lsa import LSA
-
-
-class Model:
-    """A language model that answers each task of ours by rule, and keeps what it was asked."""
-
-    name = "scripted"
-
-    def __init__(self, **rules):
-        self.rules = rules  # kind of task -> function of the prompt's text, returning a value, text or Reply
-        self.prompts = []
-        self.rounds = 0
-
-    def complete(self, prompts, on_reply=None):
-        self.prompts += prompts
-        self.rounds += 1
-        return [self._reply(prompt) for prompt in prompts]
-
-    def _reply(self, prompt):
-        [kind] = [name for name in KINDS if KINDS[name] in prompt.text]
-        made = self.rules[kind](prompt)
-        if isinstance(made, Reply):
-            return made
-        return Reply(made if isinstance(made, str) else json.dumps(made), input_tokens=1, output_tokens=1)
-
-    def asked(self, kind):
-        return [prompt for prompt in self.prompts if KINDS[kind] in prompt.text]
-
-
-KINDS = {
-    "statements": "Split a text into",
-    "check": "can be told from the passages alone",
-    "useful": "Was the passage useful",
-    "guess": "the question is lost",
-    "extract": "Copy from the passages",
-    "entities": "List the named entities",
-    "classify": "Compare the statements",
-    "decide": "whether a definition applies",
-}
-
-
-def block(prompt, tag):
-    return re.search(rf"^<{tag}>\n(.*?)\n</{tag}>$", prompt.text, re.DOTALL | re.MULTILINE)[1]
-
-
-def split(prompt):
-    return {"statements": [part.strip() for part in re.split(r"[.;]", block(prompt, "text")) if part.strip()]}
-
-
-def ruled(texts, holds):
-    return [{"index": i, "reason": "", "verdict": int(holds(text))} for i, text in enumerate(texts, 1)]
-
-
-def listed(prompt, tag):
-    return [line.partition(". ")[2] for line in block(prompt, tag).splitlines()]
-
-
-def check(prompt):
-    passages = block(prompt, "passages")
-    return {"verdicts": ruled(listed(prompt, "statements"), lambda text: text in passages)}
-
-
-def classify(prompt):
-    answer, reference = listed(prompt, "answer"), listed(prompt, "reference")
-    return {
-        "answer": ruled(answer, lambda text: text in reference),
-        "reference": ruled(reference, lambda text: text in answer),
-    }
-
-
-class Letters:
-    """An embedder of two dimensions: how many a and b a text has."""
-
-    name = "letters"
-
-    def embed(self, texts, kind):
-        rows = np.array([[text.count("a"), text.count("b")] for text in texts], np.float32)
-        return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)
 
 
 def only(metric, record, **rules):
