@@ -1,8 +1,8 @@
 """Score records: all metrics of all records together, a round of tasks at a time.
 
 In: records, metrics, an assessor, an embedder. Out: `Scores`: for every metric a score for each record, in order. Equal
-tasks are done once: the statements of an answer serve every metric that asks for them. So a run takes at most three
-rounds whatever the number of metrics, each of which may be a batch.
+tasks are done once: the statements of an answer serve every metric that asks for them. So a run takes two rounds
+whatever the number of metrics, each of which may be a batch.
 """
 
 from collections.abc import Callable, Mapping, Sequence
