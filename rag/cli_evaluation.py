@@ -1,7 +1,7 @@
-"""The commands that read runs: compare, report, agreement, score, cookbook. Parse, call, print."""
+"""The commands that read runs: compare, report, agreement, cookbook. Parse, call, print."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -48,6 +48,24 @@ def report(
 
     write_atomically(out, render_report(load_runs(folder)).encode())
     Console(highlight=False).print(f"Written to {out.resolve()}; open it in a browser", soft_wrap=True)
+
+
+def show(
+    folder: Annotated[Path, typer.Argument(help="A folder that rag run wrote.")] = Path("evaluation/results"),
+    by: Annotated[str, typer.Option(help="kind, split or both, with a comma between them.")] = "kind",
+) -> None:
+    """Show saved runs by kind of question, with intervals.
+
+    Example: `rag show evaluation/results --by kind`
+    """
+    from rag.errors import InvalidValue
+    from rag.evaluation.saved import load_runs
+    from rag.evaluation.tables import parts_table
+
+    fields = [field.strip() for field in by.split(",")]
+    if not set(fields) <= {"kind", "split"}:
+        raise InvalidValue(f"--by must be kind, split, or both with a comma between them, got {by!r}")
+    Console(highlight=False).print(parts_table(load_runs(folder), *fields))
 
 
 def agreement(
@@ -147,17 +165,3 @@ def print_accuracy(runs: Sequence[Any]) -> None:
     if len(runs) > 1:
         differences = compare_runs(runs).differences
         console.print(comparison_table(Comparison([one for one in differences if one.metric == PRIMARY])))
-
-
-def print_scores(found: Mapping[str, Any]) -> None:
-    """Print the means of judged metrics, what they cover, and the paired differences of several sources."""
-    from rag.evaluation.judged.results import compare_scores
-    from rag.evaluation.tables import comparison_table, scores_table
-
-    console = Console(highlight=False)
-    console.print(scores_table(found))
-    if len(found) > 1:
-        comparison = compare_scores(found)
-        console.print(comparison_table(comparison))
-        for line in comparison.notes():
-            console.print(Text(line))

@@ -14,9 +14,9 @@ from conftest import make_chunk
 from stubs import KEY, OVERLOADED, VOYAGE_KEY, ClaudeStub, Fault, VoyageStub, running, write
 
 from rag import build_all, evaluate, live, load_dataset, offline, replay
-from rag.backend import estimate, repeated, run_all
 from rag.data import read_json, write_json
 from rag.errors import CacheMiss, DataError, InvalidValue, MissingKey, OverBudget, ProviderError
+from rag.experiment import estimate, repeated, run_all
 from rag.pipeline import LEVELS
 
 ANIMALS = ["cats purr softly", "dogs bark loudly", "birds sing early", "fish swim deep", "bees hum always"]

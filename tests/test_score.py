@@ -13,13 +13,14 @@ from stubs import KEY, VOYAGE_KEY, ClaudeStub, VoyageStub, running
 from test_cli import folder, rag  # noqa: F401 - a fixture
 
 from rag import live, replay
-from rag.backend import assessor, estimate_scores
+from rag.backend import assessor
 from rag.data import read_json, read_records, write_json_lines
 from rag.errors import CacheMiss, OverBudget
 from rag.evaluation.judged.metrics import METRICS, find_metrics
 from rag.evaluation.judged.prompts import ASPECTS
 from rag.evaluation.judged.scoring import score, score_all
 from rag.evaluation.records import Record, load_records, save_records
+from rag.experiment import estimate_scores
 
 ANIMALS = ["cats purr softly", "dogs bark loudly", "birds sing early", "fish swim deep"]
 RECORDS = [

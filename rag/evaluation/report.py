@@ -6,10 +6,10 @@ In: runs of the same questions. Out: HTML without any outside reference; all tex
 import base64
 import itertools
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rag import prompts
 from rag.data import plain, read_text
@@ -18,7 +18,7 @@ from rag.evaluation import plots
 from rag.evaluation.compare import Comparison, Difference, compare, paired
 from rag.evaluation.diagnose import STAGES, correct_without_gold, flipped, limits, verdict_of, waterfall
 from rag.evaluation.run import Row, Run
-from rag.evaluation.tables import short
+from rag.evaluation.tables import scored, short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -86,7 +86,7 @@ def _picture(name: str, draw: "Callable[[], Axes]") -> str:
 def _levels(runs: Sequence[Run]) -> str:
     averages = [run.averages() for run in runs]
     scores = [
-        [run.name, *(_score(found, key) for key in plots.METRICS)] for run, found in zip(runs, averages, strict=True)
+        [run.name, *(scored(found, key) for key in plots.METRICS)] for run, found in zip(runs, averages, strict=True)
     ]
     counts = [[run.name, *(str(found[key]) for key in _COUNTS)] for run, found in zip(runs, averages, strict=True)]
     return _table(["level", *plots.METRICS.values()], scores) + _table(["level", *_COUNTS.values()], counts)
@@ -101,13 +101,6 @@ _COUNTS = {
     "fallbacks": "reranker kept the order",
     "no_hits": "nothing found",
 }
-
-
-def _score(averages: Mapping[str, Any], key: str) -> str:
-    if averages[key] is None:
-        return "–"
-    low, high = averages["intervals"][key]
-    return f"{short(averages[key])} [{short(low)}, {short(high)}]"
 
 
 def _differences(comparison: Comparison) -> str:

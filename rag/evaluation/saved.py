@@ -1,6 +1,7 @@
-"""Find the runs that were saved in folders. In: folders that `Run.save` wrote. Out: the runs, named."""
+"""Find saved runs, and parts of them. In: folders that `Run.save` wrote. Out: the runs, named."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from rag.errors import DataError
@@ -32,3 +33,10 @@ def load_named_runs(folders: Sequence[str | Path], levels: Sequence[str] | None 
         kept = {level: run for level, run in runs.items() if levels is None or level in levels}
         named |= {level if len(folders) == 1 else f"{folder}/{level}": run for level, run in kept.items()}
     return named
+
+
+def parts(run: Run, *fields: str) -> dict[tuple[str, ...], Run]:
+    """Return a run's rows as one run for each value of these fields (kind, split), in the order of the values."""
+    keys = [tuple(str(getattr(row, field) or "–") for field in fields) for row in run.rows]
+    groups = {key: [row for row, its in zip(run.rows, keys, strict=True) if its == key] for key in sorted(set(keys))}
+    return {key: replace(run, rows=rows) for key, rows in groups.items()}

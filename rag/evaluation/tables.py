@@ -12,17 +12,44 @@ from rag.evaluation.compare import Comparison, Difference
 from rag.evaluation.judged.results import Mean, Scores
 from rag.evaluation.replay import Line
 from rag.evaluation.run import Run
+from rag.evaluation.saved import parts
 
 
 def accuracy_line(run: Run) -> str:
     """Return a run's verdicts, and its accuracy with the 95 % interval."""
     averages = run.averages()
-    low, high = averages["intervals"]["end_to_end_accuracy"]
     counts = ", ".join(f"{averages[key]} {word}" for key, word in _VERDICTS.items())
-    return f"{run.level}: {counts}: accuracy {short(averages['end_to_end_accuracy'])} [{short(low)}, {short(high)}]"
+    return f"{run.level}: {counts}: accuracy {scored(averages, 'end_to_end_accuracy')}"
 
 
 _VERDICTS = {"correct": "correct", "wrong": "wrong", "undecided": "undecided", "errors": "failed"}
+
+
+def parts_table(runs: Sequence[Run], *fields: str) -> Table:
+    """Return each level's scores with their 95 % intervals for each value of these fields (kind, split)."""
+    table = Table(
+        box=box.SIMPLE, padding=(0, 0, 0, 1), caption="in brackets: 95 % intervals over the choice of questions"
+    )
+    table.add_column(", ".join(fields), no_wrap=True)
+    for name in ("n", "recall", "MRR", "accuracy"):
+        table.add_column(name, justify="right", no_wrap=True)
+    split = [parts(run, *fields) for run in runs]
+    for key in dict.fromkeys(key for groups in split for key in groups):
+        table.add_row(Text(" ".join(key), "bold"))
+        for run, groups in zip(runs, split, strict=True):
+            if key in groups:
+                averages = groups[key].averages()
+                scores = [scored(averages, name) for name in ("average_recall", "average_mrr", "end_to_end_accuracy")]
+                table.add_row(f"  {run.level}", str(averages["n"]), *scores)
+    return table
+
+
+def scored(averages: Mapping[str, Any], key: str) -> str:
+    """Return a score with its interval."""
+    if averages[key] is None:
+        return "–"
+    low, high = averages["intervals"][key]
+    return f"{short(averages[key])} [{short(low)}, {short(high)}]"
 
 
 def comparison_table(comparison: Comparison, step: float = 0.05) -> Table:
