@@ -28,7 +28,8 @@ bench: .venv/installed ## Time searches against the bare matrix product
 	@env -u OPENBLAS_CORETYPE -u OPENBLAS_L2_SIZE $(BIN)/python benchmarks/search.py
 
 peers: .venv-peers/installed ## Compare the judged metrics with ragas (installs it apart: 800 MB)
-	@PYTHONPATH=. .venv-peers/bin/python -m pytest tests/test_peers.py tests/test_records.py
+	@PYTHONPATH=. .venv-peers/bin/python -m pytest tests/test_peers.py \
+		tests/test_records.py::test_a_hugging_face_data_set_comes_and_goes
 	@PYTHONPATH=. .venv-peers/bin/python benchmarks/peers/ragas_metrics.py
 
 clean: ## Remove the environment and all caches
