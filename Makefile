@@ -3,7 +3,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check prose lab bench clean
+.PHONY: help demo test check prose lab bench peers clean
 
 help: ## Show this help
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1	/' | expand -t 18
@@ -27,8 +27,13 @@ lab: .venv/installed ## Open the notebooks
 bench: .venv/installed ## Time searches against the bare matrix product
 	@env -u OPENBLAS_CORETYPE -u OPENBLAS_L2_SIZE $(BIN)/python benchmarks/search.py
 
+peers: .venv-peers/installed ## Compare the judged metrics with ragas (installs it apart: 800 MB)
+	@PYTHONPATH=. .venv-peers/bin/python -m pytest tests/test_peers.py \
+		tests/test_records.py::test_a_hugging_face_data_set_comes_and_goes
+	@PYTHONPATH=. .venv-peers/bin/python benchmarks/peers/ragas_metrics.py
+
 clean: ## Remove the environment and all caches
-	rm -rf .venv .venv-prose .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-prose .venv-peers .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 .venv/bin/python:
 	@test -n "$(PYTHON)" && "$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -46,6 +51,12 @@ clean: ## Remove the environment and all caches
 	@.venv/bin/python -m venv .venv-prose
 	@.venv-prose/bin/python -m pip install --quiet --disable-pip-version-check codespell==2.4.3 \
 		mdformat==0.7.22 mdformat-gfm==1.0.0 mdformat-dollarmath==0.0.5
+	@touch $@
+
+.venv-peers/installed: | .venv/bin/python
+	@.venv/bin/python -m venv .venv-peers
+	@.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check pytest \
+		ragas==0.4.3 'langchain-community<0.4.2'
 	@touch $@
 
 .venv/installed-dev: .venv/installed

@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from rag import cli_evaluation, cli_paying
+from rag import cli_evaluation, cli_paying, cli_scores
 from rag.cli_paying import (
     CACHE,
     LIVE,
@@ -203,6 +203,7 @@ def audit(dataset: Dataset = "handbook") -> None:
 
 
 app.command()(cli_paying.summarize)
+app.command()(cli_scores.score)
 app.add_typer(cli_paying.cache_app, name="cache")
 for measure in (cli_evaluation.show, cli_evaluation.compare, cli_evaluation.report, cli_evaluation.agreement):
     app.command()(measure)

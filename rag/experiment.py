@@ -12,6 +12,10 @@ from typing import Any
 from rag.backend import Backend, build_all, of_session
 from rag.data import Dataset
 from rag.errors import InvalidValue
+from rag.evaluation.judged.assessors import dry_assessor
+from rag.evaluation.judged.metrics import Metric
+from rag.evaluation.judged.scoring import score_all
+from rag.evaluation.records import Record
 from rag.evaluation.run import Progress, Run, evaluate
 from rag.pipeline import Level, Pipeline
 from rag.providers.cost import Meter
@@ -57,6 +61,16 @@ def estimate_summaries(backend: Backend, chunks: Sequence[Chunk]) -> Meter:
         return Meter()
     session = backend.session.guessing()
     of_session(session, backend.prompts).summarizer(chunks)
+    return session.meter
+
+
+def estimate_scores(backend: Backend, records: Mapping[str, Sequence[Record]], metrics: Sequence[Metric]) -> Meter:
+    """Return what judged metrics of these records would cost, by a dry run that asks nobody."""
+    if backend.session is None:
+        return Meter()
+    session = backend.session.guessing()
+    embedder = session.embedder() if isinstance(backend.embedder, RecordedEmbedder) else backend.embedder
+    score_all(records, metrics, dry_assessor(session.llm("judge")), embedder)
     return session.meter
 
 
