@@ -14,6 +14,8 @@ import numpy.typing as npt
 
 _UNSPACED = "\u0e00-\u0eff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"  # Thai, Lao, kana, Han, Hangul
 _TERM = re.compile(rf"[{_UNSPACED}]|[^\W_{_UNSPACED}]+")
+LONGEST_WORD = 40  # characters; what is longer (encoded data) counts as several words
+_WORD = re.compile(rf"[{_UNSPACED}]|[^\s{_UNSPACED}]{{1,{LONGEST_WORD}}}")
 
 
 def terms(text: str) -> list[str]:
@@ -24,6 +26,15 @@ def terms(text: str) -> list[str]:
     """
     words = _TERM.findall(unicodedata.normalize("NFC", text).casefold())
     return [_stem(word) for word in words if word not in stop_words()]
+
+
+def words(text: str) -> list[re.Match[str]]:
+    """Return where a text's words stand, for measuring length: parts between spaces, or letters where there are none.
+
+    >>> len(words("a, b-c  d")), len(words("東京 x")), len(words("0" * 100))
+    (3, 3, 3)
+    """
+    return list(_WORD.finditer(text))
 
 
 @cache

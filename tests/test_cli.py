@@ -94,7 +94,7 @@ def test_chunk(folder):
         (["run", "--treshold", "1"], "No such option"),
         (["ask", "  ", "-d", "own"], "empty question"),
         (["chunk", "nowhere", "-o", "x.json"], "no file or folder nowhere"),
-        (["chunk", "own", "-o", "x.json"], "holds no Markdown files"),
+        (["chunk", "own", "-o", "x.json"], "holds no files like"),
         (["fly"], "No such command"),
     ],
 )

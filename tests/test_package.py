@@ -10,7 +10,7 @@ HEAVY = ["anthropic", "voyageai", "sklearn", "scipy", "pandas", "matplotlib", "s
 LAYERS = {  # a module may import from its own layer and from those below
     "types errors": 0,
     "providers": 1,
-    "data prompts chunking lexical": 1,
+    "data prompts sections splitting chunking lexical": 1,
     "vector_db rerank answer summarize": 2,
     "pipeline": 3,
     "evaluation": 4,
