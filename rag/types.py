@@ -26,6 +26,7 @@ class Question(TypedDict):
     correct_answer: str
     kind: NotRequired[str]
     split: NotRequired[str]
+    evolution: NotRequired[str]  # of a synthetic question
 
 
 class Hit(TypedDict):
