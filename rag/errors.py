@@ -3,7 +3,11 @@
     RagError
     ├── InvalidValue     a parameter out of its range               (also a ValueError)
     ├── DataError        a file, chunk, question or setting that cannot be used (also a ValueError)
-    └── IndexMismatch    a stored index made from other texts or by another embedder
+    ├── IndexMismatch    a stored index made from other texts or by another embedder
+    ├── ProviderError    a service refuses, or cannot be reached, and asking again will not help
+    │   └── MissingKey   there is no key for it
+    ├── OverBudget       the next call could cost more than was allowed
+    └── CacheMiss        a replay needs a reply that was never recorded
 
 The message is one sentence that names the value and the remedy: it is all that the command line prints.
 """
@@ -40,6 +44,31 @@ class DataError(RagError, ValueError):
 
 class IndexMismatch(RagError):
     """A stored index does not belong to these texts or this embedder."""
+
+
+class ProviderError(RagError):
+    """A service refuses a request for good, or cannot be reached."""
+
+
+class MissingKey(ProviderError):
+    """There is no usable key for a service.
+
+    >>> print(MissingKey("VOYAGE_API_KEY"))
+    no key: set the environment variable VOYAGE_API_KEY (or use --backend offline, which needs none)
+    """
+
+    def __init__(self, variable: str, found: str = "no key") -> None:
+        super().__init__(
+            f"{found}: set the environment variable {variable} (or use --backend offline, which needs none)"
+        )
+
+
+class OverBudget(RagError):
+    """The next call could cost more than was allowed."""
+
+
+class CacheMiss(RagError):
+    """A replay needs a reply that is not in its cache."""
 
 
 def check_at_least(name: str, value: int, least: int) -> None:

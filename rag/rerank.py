@@ -62,13 +62,13 @@ def _z(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 # ---------------------------------------------------------------------------------------------- by an LLM
 
 
-def llm_reranker(llm: LLM) -> Reranker:
+def llm_reranker(llm: LLM, template: str = prompts.RERANK) -> Reranker:
     """Return a reranker that asks ``llm``; with at most one candidate there is nothing to ask."""
 
     def rerank(questions: Sequence[str], candidates: Sequence[Sequence[Hit]], k: int) -> list[Ranking]:
         check_rerank(questions, candidates, k)
         asked = [row for row, hits in enumerate(candidates) if len(hits) > 1]
-        requests = [rerank_prompt(questions[row], candidates[row], k) for row in asked]
+        requests = [rerank_prompt(questions[row], candidates[row], k, template) for row in asked]
         replies = complete_usable(llm, requests, lambda reply: bool(parse_ranking(reply.text, ANY)))
         by_row = dict(zip(asked, replies, strict=True))
         return [_ranking(hits, by_row.get(row), k) for row, hits in enumerate(candidates)]
@@ -76,7 +76,7 @@ def llm_reranker(llm: LLM) -> Reranker:
     return rerank
 
 
-def rerank_prompt(question: str, candidates: Sequence[Hit], k: int) -> Prompt:
+def rerank_prompt(question: str, candidates: Sequence[Hit], k: int, template: str = prompts.RERANK) -> Prompt:
     """Return the request for one question: candidates numbered from 0, each with heading and summary."""
     documents = "\n".join(_entry(i, hit["metadata"]) for i, hit in enumerate(candidates))
     values = {
@@ -85,7 +85,7 @@ def rerank_prompt(question: str, candidates: Sequence[Hit], k: int) -> Prompt:
         "documents": documents,
         "question": prompts.fenced(question, "question", "documents"),
     }
-    text = prompts.render(prompts.RERANK, values)
+    text = prompts.render(template, values)
     return Prompt(text, role="rerank", subject=question, schema=prompts.RERANK_SCHEMA, max_tokens=2048)
 
 

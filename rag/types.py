@@ -27,6 +27,8 @@ class Question(TypedDict):
     kind: NotRequired[str]
     split: NotRequired[str]
     evolution: NotRequired[str]  # of a synthetic question
+    review: NotRequired[str]  # keep or edit, where a person has seen it
+    not_gold: NotRequired[list[str]]  # near-misses that a person has refused
 
 
 class Hit(TypedDict):
@@ -70,7 +72,11 @@ class Answer:
 
 
 class Verdict(NamedTuple):
-    """A judgement of one answer: correct, wrong, or undecided (None) with the reason in ``explanation``."""
+    """A judgement of one answer: correct, wrong, or undecided (None) with the reason in ``explanation``.
+
+    ``reply`` keeps what the judge wrote where no verdict could be read from it.
+    """
 
     is_correct: bool | None
     explanation: str
+    reply: str | None = None

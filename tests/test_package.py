@@ -16,7 +16,7 @@ LAYERS = {  # a module may import from its own layer and from those below
     "evaluation": 4,
     "backend": 5,
     "compat": 6,
-    "cli": 7,
+    "cli cli_testset": 7,
 }
 LAYER = {name: layer for names, layer in LAYERS.items() for name in names.split()}
 
@@ -34,8 +34,8 @@ def test_searching_offline_needs_no_sdk():
 def test_the_public_names():
     assert rag.__all__ == [
         *["BASIC", "RERANK", "SUMMARY", "Backend", "Dataset", "Pipeline", "RagError", "Run", "SummaryIndexedVectorDB"],
-        *["VectorDB", "build", "build_all", "chunk_files", "chunk_markdown", "evaluate", "load_chunks", "load_dataset"],
-        *["load_questions", "offline", "plot_levels", "select"],
+        *["VectorDB", "build", "build_all", "chunk_files", "chunk_markdown", "evaluate", "live", "load_chunks"],
+        *["load_dataset", "load_questions", "offline", "plot_levels", "replay", "select"],
     ]
     assert all(getattr(rag, name).__doc__ for name in rag.__all__)
 

@@ -1,13 +1,17 @@
 """End-to-end verdicts: is an answer correct, compared with the reference answer?
 
 In: questions, reference answers and candidate answers. Out: one `Verdict` each: True, False or None (undecided).
-The offline stand-in counts words. It is a proxy and not a judge, and its name says so wherever its numbers appear.
+An LLM compares the two texts; its reply is read whatever state it is in, and a verdict that cannot be read is neither
+guessed nor dropped. The offline stand-in counts words: a proxy and not a judge, and its name says so in every table.
 """
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from rag import prompts
 from rag.lexical import terms
+from rag.providers.base import LLM, Prompt, Reply, complete_usable
 from rag.types import Answer, Verdict
 
 
@@ -18,6 +22,8 @@ class Judge:
     name: str
     decide: Callable[[Sequence[str], Sequence[str], Sequence[Answer]], list[Verdict]]
 
+
+# ---------------------------------------------------------------------------------------------- offline
 
 OVERLAP_NEEDED = 0.5
 OVERLAP_WORDS = 60  # of the answer; what follows does not count, so that a long answer has no advantage
@@ -42,3 +48,114 @@ def _overlap(question: str, reference: str, answer: Answer) -> Verdict:
 
 
 OVERLAP = Judge("overlap (no LLM)", overlap_verdicts)
+
+
+# ---------------------------------------------------------------------------------------------- by an LLM
+
+JUDGE_TOKENS = 2048  # of a reply, thinking included; twice as many where it was cut off
+NOT_JUDGED = ("error", "refusal", "empty")
+_TAGS = ("question", "reference", "candidate", "content", "explanation", "is_correct", "evaluation")
+
+
+def llm_judge(llm: LLM, template: str = prompts.JUDGE) -> Judge:
+    """Return a judge that asks ``llm``, once more where it cannot read the reply; then the verdict is undecided.
+
+    An answer that failed, was refused or is blank is undecided without a call.
+    """
+
+    def decide(questions: Sequence[str], references: Sequence[str], answers: Sequence[Answer]) -> list[Verdict]:
+        rows = list(zip(questions, references, answers, strict=True))
+        asked = [row for row, (_, _, answer) in enumerate(rows) if _is_judged(answer)]
+        requests = [judge_prompt(*rows[row], template) for row in asked]
+        replies = complete_usable(llm, requests, lambda reply: parse_verdict(reply.text).is_correct is not None)
+        by_row = dict(zip(asked, replies, strict=True))
+        return [_verdict(by_row[row]) if row in by_row else _not_judged(rows[row][2]) for row in range(len(rows))]
+
+    return Judge(llm.name, decide)
+
+
+def judge_prompt(question: str, reference: str, answer: Answer, template: str = prompts.JUDGE) -> Prompt:
+    """Return the request for one answer, its three texts fenced."""
+    texts = {"question": question, "reference": reference, "candidate": answer.text}
+    text = prompts.render(template, {name: prompts.fenced(value, *_TAGS) for name, value in texts.items()})
+    return Prompt(text, role="judge", subject=question, schema=prompts.JUDGE_SCHEMA, max_tokens=JUDGE_TOKENS)
+
+
+def _is_judged(answer: Answer) -> bool:
+    return answer.status not in NOT_JUDGED and bool(answer.text.strip())
+
+
+def _not_judged(answer: Answer) -> Verdict:
+    status = "empty" if answer.status == "ok" else answer.status
+    return Verdict(None, f"not judged: the answer is missing ({status})")
+
+
+def _verdict(reply: Reply) -> Verdict:
+    """Return the verdict in a reply, or why there is none, with the reply itself."""
+    if reply.error:
+        return Verdict(None, f"the judge failed: {reply.error}")
+    if reply.stop_reason == "refusal":
+        return Verdict(None, "the judge refused to answer", reply.text)
+    verdict = parse_verdict(reply.text)
+    if verdict.is_correct is None and reply.stop_reason == "max_tokens":
+        return verdict._replace(explanation=f"the judge was cut off by max_tokens ({reply.max_tokens})")
+    return verdict
+
+
+def parse_verdict(reply: str) -> Verdict:
+    """Return the verdict in a judge's reply: JSON, or the cookbook's XML, whole, fenced, with a preamble, or damaged.
+
+    The verdict stands beside the explanation and is never taken from inside it. True and false may be written in any
+    case, as texts or in bold, and yes and no are read likewise; anything else, or two that differ, is undecided.
+
+    >>> parse_verdict('{"explanation": "Both say 3.", "is_correct": true}')
+    Verdict(is_correct=True, explanation='Both say 3.', reply=None)
+    >>> parse_verdict("<explanation>No <b> & c.</explanation><is_correct>False.</is_correct>")
+    Verdict(is_correct=False, explanation='No <b> & c.', reply=None)
+    >>> parse_verdict("<is_correct>partially</is_correct>").explanation
+    "the verdict reads 'partially'"
+    """
+    text = re.sub(r"\A\s*<(think(?:ing)?)>.*?</\1>", "", reply, flags=re.DOTALL | re.IGNORECASE)
+    json_like = re.search(r'\{\s*"(?:explanation|is_correct)"\s*:', text)
+    tag = re.search(r"<\s*(?:content|explanation|is_correct)\s*>", text, re.IGNORECASE)
+    if json_like and not (tag and tag.start() < json_like.start()):
+        explanation, found = _read_json(text[json_like.start() :])
+    else:
+        explanation, found = _read_xml(text)
+    readings = {_spelled(value) for value in found}
+    if len(readings) == 1 and None not in readings:
+        return Verdict(readings.pop(), explanation)
+    said = " and ".join(repr(value[:40]) for value in dict.fromkeys(found))
+    nothing = "the reply holds no verdict" if reply.strip() else "the reply is empty"
+    return Verdict(None, f"the verdict reads {said}" if found else nothing, reply)
+
+
+def _spelled(value: str) -> bool | None:
+    word = re.sub(r"[\s*_`\"'.]+", "", value).lower()
+    return {"true": True, "yes": True, "false": False, "no": False}.get(word)
+
+
+def _read_json(text: str) -> tuple[str, list[str]]:
+    """Return explanation and verdicts of a JSON reply; where it is damaged, from its very end or beginning."""
+    whole = prompts.read_json_object(text)
+    if whole is not None:
+        found = [str(whole["is_correct"])] if "is_correct" in whole else []
+        return str(whole.get("explanation", "")).strip(), found
+    value = r'"is_correct"\s*:\s*"?([^\s",{}]*)"?\s*'
+    first = re.match(r"\{\s*" + value + "[,}]", text)
+    last = re.search(r'"\s*,\s*' + value + r'\}[^"]*\Z', text)
+    about = re.search(r'"explanation"\s*:\s*"(.*?)"?\s*(?:,\s*"is_correct".*|\}[^"]*)?\Z', text, re.DOTALL)
+    return about[1] if about else "", [match[1] for match in (first, last) if match]
+
+
+def _read_xml(text: str) -> tuple[str, list[str]]:
+    """Return explanation and verdicts of an XML reply; a reply that is nothing but a verdict counts as one."""
+    flags = re.DOTALL | re.IGNORECASE
+    about = re.search(r"<\s*explanation\s*>(.*)<\s*/\s*explanation\s*>", text, flags)
+    outside = text.replace(about[0], "") if about else text
+    verdict = r"<\s*is_correct\s*>([^<]*)(?:<\s*/\s*(?:is_correct|content)\s*>|\Z)"
+    if about is None and re.search(r"<\s*explanation\s*>", text, re.IGNORECASE):  # it never ends: trust the end only
+        verdict = r"<\s*is_correct\s*>([^<]*)<\s*/\s*is_correct\s*>\s*<\s*/\s*content\s*>\W*\Z"
+    found = re.findall(verdict, outside, flags)
+    alone = [text.strip()] if not about and not found and _spelled(text) is not None else []
+    return about[1].strip() if about else "", [value.strip() for value in found or alone]

@@ -24,6 +24,7 @@ from rag.types import Answer, Question, Retrieval, Verdict
 if TYPE_CHECKING:
     import pandas as pd
 
+PACKAGES = ("staged-rag", "numpy", "scikit-learn", "anthropic", "voyageai")
 Progress = Callable[[str], None]
 
 
@@ -52,6 +53,7 @@ class Row:
     seconds: float | None = None
     kind: str | None = None
     split: str | None = None
+    judge_reply: str | None = None
 
 
 @dataclass(frozen=True)
@@ -188,6 +190,7 @@ def make_row(question: Question, found: Retrieval, answer: Answer, verdict: Verd
         seconds=answer.seconds,
         kind=question.get("kind"),
         split=question.get("split"),
+        judge_reply=verdict.reply,
     )
 
 
@@ -203,10 +206,14 @@ def run_card(pipeline: Pipeline, questions: Sequence[Question], judge: Judge) ->
         "fingerprints": {
             "corpus": fingerprint(pipeline.db.chunks),
             "questions": fingerprint(list(questions)),
+            "prompts": dict(pipeline.prompts),
         },
         "versions": {
             "python": platform.python_version(),
-            **{package: version(package) for package in ("staged-rag", "numpy", "scikit-learn")},
+            **{
+                package: version(package)
+                for package in ("staged-rag", "numpy", "scikit-learn", "anthropic", "voyageai")
+            },
         },
     }
 

@@ -61,7 +61,10 @@ class Prompt:
 
 @dataclass(frozen=True)
 class Reply:
-    """What a language model returned: text, or an error; never both missing."""
+    """What a language model returned: text, or an error; never both missing.
+
+    ``max_tokens`` is the limit that it was written under, where `complete_usable` asked.
+    """
 
     text: str = ""
     error: str | None = None
@@ -70,6 +73,7 @@ class Reply:
     output_tokens: int = 0
     seconds: float = 0.0
     cached: bool = False
+    max_tokens: int | None = None
 
 
 class LLM(Protocol):
@@ -95,15 +99,20 @@ def complete_usable(
     include the first's. Errors and refusals are not asked again: the provider has retried the former, and the latter
     are answers.
     """
-    replies = llm.complete(prompts, on_reply)
+    replies = _complete(llm, prompts, on_reply)
     again = [
         i for i, reply in enumerate(replies) if not (reply.error or reply.stop_reason == "refusal" or usable(reply))
     ]
     if again:
-        second = llm.complete([_once_more(prompts[i], replies[i]) for i in again])
+        second = _complete(llm, [_once_more(prompts[i], replies[i]) for i in again])
         for i, reply in zip(again, second, strict=True):
             replies[i] = _both(replies[i], reply)
     return replies
+
+
+def _complete(llm: LLM, prompts: Sequence[Prompt], on_reply: Callable[[int, Reply], None] | None = None) -> list[Reply]:
+    replies = llm.complete(prompts, on_reply)
+    return [replace(reply, max_tokens=p.max_tokens) for p, reply in zip(prompts, replies, strict=True)]
 
 
 def _once_more(prompt: Prompt, reply: Reply) -> Prompt:

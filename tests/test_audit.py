@@ -2,7 +2,7 @@ import pytest
 from conftest import make_chunk
 
 from rag.data import Dataset
-from rag.evaluation.testset import audit, word_overlap
+from rag.evaluation.audit import audit, word_overlap
 
 
 def question(text, *gold, **more):
