@@ -13,7 +13,7 @@ import numpy as np
 
 from rag.data import Dataset
 from rag.evaluation import testset_steps as steps
-from rag.lexical import bm25_scores, terms
+from rag.lexical import BM25Index, terms
 from rag.providers.base import LLM, Embedder
 from rag.types import Chunk, Question
 from rag.vector_db import VectorDB
@@ -76,14 +76,15 @@ def near_misses(data: Dataset, embedder: Embedder | None = None, *, within: int 
     A near-miss stands above every gold chunk both by embedding and by BM25, and among the first ``within`` of both. A
     person decides (`rag testset review`); what was decided before (``not_gold``) does not come again.
     """
+    if not data.questions:
+        return {}
     links = [chunk["chunk_link"] for chunk in data.chunks]
-    rankings = zip(_by_embedding(data, embedder), _by_words(data), strict=True)
+    rankings = zip(_by_embedding(data, embedder, within), _by_words(data, within), strict=True)
     found = {}
     for question, (first, second) in zip(data.questions, rankings, strict=True):
         gold = {links.index(link) for link in question["correct_chunks"]}
-        above = _above(second[:within], gold)
-        rejected = question.get("not_gold", [])
-        close = [links[i] for i in _above(first[:within], gold) if i in above and links[i] not in rejected]
+        above, rejected = _above(second, gold), question.get("not_gold", [])
+        close = [links[i] for i in _above(first, gold) if i in above and links[i] not in rejected]
         if close:
             found[question["id"]] = close
     return found
@@ -95,21 +96,21 @@ def _above(ranking: Sequence[int], gold: set[int]) -> list[int]:
     return list(ranking[: min(places, default=len(ranking))])
 
 
-def _by_embedding(data: Dataset, embedder: Embedder | None) -> list[list[int]]:
+def _by_embedding(data: Dataset, embedder: Embedder | None, within: int) -> list[list[int]]:
     if embedder is None:
         from rag.providers.lsa import LSA
 
         embedder = LSA()
     db = VectorDB(data.name, embedder=embedder).load_data(data.chunks)
     place = {chunk["chunk_link"]: i for i, chunk in enumerate(data.chunks)}
-    found = db.search_many([question["question"] for question in data.questions], k=len(place))
+    found = db.search_many([question["question"] for question in data.questions], k=within)
     return [[place[hit["metadata"]["chunk_link"]] for hit in hits] for hits in found]
 
 
-def _by_words(data: Dataset) -> list[list[int]]:
-    texts = [terms(f"{chunk['chunk_heading']} {chunk['text']}") for chunk in data.chunks]
-    scores = (bm25_scores(terms(question["question"]), texts) for question in data.questions)
-    return [[int(i) for i in np.argsort(-row, kind="stable") if row[i] > 0] for row in scores]
+def _by_words(data: Dataset, within: int) -> list[list[int]]:
+    index = BM25Index([terms(f"{chunk['chunk_heading']} {chunk['text']}") for chunk in data.chunks])
+    scores = (index.scores(terms(question["question"])) for question in data.questions)
+    return [[int(i) for i in np.argsort(-row, kind="stable")[:within] if row[i] > 0] for row in scores]
 
 
 # ---------------------------------------------------------------------------------------------- by a critic
