@@ -8,7 +8,22 @@ from rich.console import Console
 from rich.text import Text
 from typer.core import TyperGroup
 
-from rag import cli
+from rag.cli_documents import console
+from rag.cli_paying import (
+    CACHE,
+    BackendName,
+    Batch,
+    Budget,
+    CacheFile,
+    Concurrency,
+    Models,
+    ProfileName,
+    Yes,
+    ask_before_paying,
+    choose_backend,
+    costs,
+    progress_bar,
+)
 from rag.errors import DataError
 from rag.types import Chunk, Question
 
@@ -41,15 +56,15 @@ def make(
     seed: Annotated[int, typer.Option(help="Of the choice of chunks.")] = 0,
     max_tries: Annotated[int, typer.Option(help="Tries for one question.", min=1)] = 5,
     offline: Annotated[bool, typer.Option("--offline", help="Without a model, as --backend offline.")] = False,
-    backend: cli.BackendName = "offline",
-    profile: cli.ProfileName = "current",
-    model: cli.Models = None,
+    backend: BackendName = "offline",
+    profile: ProfileName = "current",
+    model: Models = None,
     embedder: Annotated[str, typer.Option(help="Finds the second chunk of multi_context.")] = "lsa",
-    cache: cli.CacheFile = cli.CACHE,
-    concurrency: cli.Concurrency = 8,
-    batch: cli.Batch = False,
-    budget: cli.Budget = None,
-    yes: cli.Yes = False,
+    cache: CacheFile = CACHE,
+    concurrency: Concurrency = 8,
+    batch: Batch = False,
+    budget: Budget = None,
+    yes: Yes = False,
 ) -> None:
     """Make test questions with gold chunks and reference answers; what was paid for is in the cache.
 
@@ -71,21 +86,21 @@ def make(
         )
     else:
         screen = Console(stderr=True)
-        bar, _, watch = cli._progress(screen)
+        bar, _, watch = progress_bar(screen)
         limits = {"concurrency": concurrency, "batch": batch, "budget": budget, "watch": watch}
-        with_backend = cli._backend(backend, profile, model, embedder, None, cache, **limits)
+        with_backend = choose_backend(backend, profile, model, embedder, None, cache, **limits)
         settings = {"shares": read_shares(shares), "seed": seed, "max_tries": max_tries}
         said = _synthesise(corpus, n, out, with_backend, settings, (screen, bar, yes))
-    cli._console().print(Text(f"{said}; written to {out}"), soft_wrap=True)
+    console().print(Text(f"{said}; written to {out}"), soft_wrap=True)
 
 
 def _synthesise(
     corpus: list[Chunk], n: int, out: Path, backend: Any, settings: dict[str, Any], ui: tuple[Console, Any, bool]
 ) -> str:
     """Make the questions, saved after each round, and say what came of it."""
-    from rag.backend import estimate_testset
     from rag.data import write_json
     from rag.evaluation.testset import make_testset
+    from rag.experiment import estimate_testset
 
     screen, bar, yes = ui
     if backend.name == "live":
@@ -95,7 +110,7 @@ def _synthesise(
             screen.print(
                 f"if nothing is rejected; each question has at most {most} tries, so at most about {most} times as much"
             )
-        cli._ask_before_paying(backend, guess, screen, yes)
+        ask_before_paying(backend, guess, screen, yes)
     llms = {role: backend.session.llm(role) for role in ("generator", "critic")}
     with bar:
         made = make_testset(
@@ -107,7 +122,7 @@ def _synthesise(
             **settings,
         )
     write_json(out, made.questions)
-    cli._console().print(cli._costs("paid for", backend.session.meter.table()))
+    console().print(costs("paid for", backend.session.meter.table()))
     return made.summary()
 
 
@@ -152,7 +167,7 @@ def review(
     todo = [item for item in items if again or "review" not in item]
     near = near_misses(Dataset(questions.stem, corpus, None, todo)) if todo else {}
     for place, item in enumerate(todo, 1):
-        cli._console().print(f"\n{place} of {len(todo)}", style="bold")
+        console().print(f"\n{place} of {len(todo)}", style="bold")
         decided = _decide(item, near.get(item["id"], []), by_link)
         if decided == "quit":
             break
@@ -163,7 +178,7 @@ def review(
             items = [decided if other["id"] == item["id"] else other for other in items]
             reviews.save(questions, items)
     seen = sum("review" in item for item in items)
-    cli._console().print(f"\n{seen} of {len(items)} questions are reviewed, in {questions}", soft_wrap=True)
+    console().print(f"\n{seen} of {len(items)} questions are reviewed, in {questions}", soft_wrap=True)
 
 
 def _decide(item: Question, near: list[str], chunks: dict[str, Chunk]) -> Question | str:
@@ -187,12 +202,12 @@ def _decide(item: Question, near: list[str], chunks: dict[str, Chunk]) -> Questi
 
 
 def _show(item: Question, near: list[str], chunks: dict[str, Chunk]) -> None:
-    console = cli._console()
-    console.print(Text(f"{item['id']} ({item.get('kind', '–')}): {item['question']}", style="bold"))
-    console.print(Text(f"answer: {item['correct_answer']}\n"))
+    screen = console()
+    screen.print(Text(f"{item['id']} ({item.get('kind', '–')}): {item['question']}", style="bold"))
+    screen.print(Text(f"answer: {item['correct_answer']}\n"))
     for link in item["correct_chunks"]:
-        console.print(Text(f"gold: {link} | {chunks[link]['chunk_heading']}", style="dim"))
-        console.print(Text(f"{chunks[link]['text']}\n"))
+        screen.print(Text(f"gold: {link} | {chunks[link]['chunk_heading']}", style="dim"))
+        screen.print(Text(f"{chunks[link]['text']}\n"))
     for number, link in enumerate(near, 1):
-        console.print(Text(f"[{number}] near-miss: {link} | {chunks[link]['chunk_heading']}", style="dim"))
-        console.print(Text(f"{chunks[link]['text'][:400]}\n"))
+        screen.print(Text(f"[{number}] near-miss: {link} | {chunks[link]['chunk_heading']}", style="dim"))
+        screen.print(Text(f"{chunks[link]['text'][:400]}\n"))

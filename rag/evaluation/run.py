@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from rag.data import fingerprint, read_json, read_records, write_csv, write_json, write_json_lines
 from rag.errors import DataError
 from rag.evaluation import retrieval_metrics as metrics
+from rag.evaluation import stats
 from rag.evaluation.judge import OVERLAP, Judge
 from rag.pipeline import Pipeline
 from rag.types import Answer, Question, Retrieval, Verdict
@@ -90,7 +91,19 @@ class Run:
             "n": len(self.rows),
             "n_scored": len(scored),
             **self._counts(),
+            "intervals": self._intervals(scored),
         }
+
+    def _intervals(self, scored: Sequence[Row]) -> dict[str, tuple[float, float]]:
+        """Return 95 % intervals: bootstrap for the retrieval means, Wilson for accuracy."""
+        correct = sum(row.is_correct is True for row in self.rows)
+        found = {"end_to_end_accuracy": stats.wilson_interval(correct, len(self.rows))}
+        if scored:
+            means = stats.bootstrap_means([[row.precision or 0, row.recall or 0, row.rr or 0] for row in scored])
+            columns = {"average_precision": means[:, 0], "average_recall": means[:, 1], "average_mrr": means[:, 2]}
+            columns["average_f1"] = stats.column_f1(means)
+            found |= {key: stats.percentile_interval(values) for key, values in columns.items()}
+        return found
 
     def _counts(self) -> dict[str, int]:
         k = self.card.get("k", 0)
@@ -204,7 +217,7 @@ def run_card(pipeline: Pipeline, questions: Sequence[Question], judge: Judge) ->
         "models": {**pipeline.models, "embed": pipeline.db.embedder.name},
         "judge": judge.name,
         "fingerprints": {
-            "corpus": fingerprint(pipeline.db.chunks),
+            **_corpus_fingerprints(pipeline),
             "questions": fingerprint(list(questions)),
             "prompts": dict(pipeline.prompts),
         },
@@ -216,6 +229,15 @@ def run_card(pipeline: Pipeline, questions: Sequence[Question], judge: Judge) ->
             },
         },
     }
+
+
+def _corpus_fingerprints(pipeline: Pipeline) -> dict[str, str]:
+    """Return the corpus' fingerprint, the same at every level, and that of the summaries where the level has them."""
+    plain = [{key: value for key, value in chunk.items() if key != "summary"} for chunk in pipeline.db.chunks]
+    made = {"corpus": fingerprint(plain)}
+    if "summary" in pipeline.db.fields:
+        made["summaries"] = fingerprint([chunk.get("summary") for chunk in pipeline.db.chunks])
+    return made
 
 
 def _mean(values: Sequence[float]) -> float | None:
