@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from rag import cli_evaluation, cli_paying, cli_scores
+from rag import cli_documents, cli_evaluation, cli_paying, cli_scores, cli_testset
 from rag.cli_paying import (
     CACHE,
     LIVE,
@@ -158,50 +158,9 @@ def ask(
     console.print(f"\n{pipeline.level.title}; answer: {chosen.models['answer']}", style="dim")
 
 
-@app.command()
-def chunk(
-    paths: Annotated[list[Path], typer.Argument(help="Markdown files, or folders of them.")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="The JSON file to write.")],
-) -> None:
-    """Cut Markdown into chunks by its headings, each with a link that opens the section.
-
-    Example: `rag chunk docs/ -o chunks.json`
-    """
-    from rag.chunking import chunk_files
-    from rag.data import write_json
-
-    chunks = chunk_files(paths)
-    write_json(out, chunks)
-    words = sorted(len(c["text"].split()) for c in chunks)
-    lengths = f"{words[0]} to {words[-1]} words, median {words[len(words) // 2]}"
-    _console().print(f"{len(chunks)} chunks of {lengths}, written to {out}", soft_wrap=True)
-
-
-@app.command()
-def audit(dataset: Dataset = "handbook") -> None:
-    """Show what a data set's questions are like: kinds, splits, gold chunks, words shared with the gold chunks.
-
-    Example: `rag audit --dataset my`
-    """
-    from rag.data import load_dataset
-    from rag.evaluation.testset import audit as audit_questions
-
-    data = load_dataset(dataset)
-    rows = audit_questions(data)
-    columns = ("kind", "n", "dev", "test", "1 gold", "2 gold", "3+ gold", "mean overlap", "max")
-    table = Table(
-        title=f"{data.name}: {len(data.questions)} questions, {len(data.chunks)} chunks",
-        box=box.SIMPLE,
-        padding=(0, 0, 0, 1),
-    )
-    for column in columns:
-        table.add_column(column, justify="left" if column == "kind" else "right", no_wrap=True)
-    for row in rows:
-        table.add_row(*(f"{value:.2f}" if isinstance(value, float) else str(value) for value in row.values()))
-    _console().print(table)
-    _console().print("overlap: share of a question's content words that occur in its gold chunks")
-
-
+for document in (cli_documents.chunk, cli_documents.audit):
+    app.command()(document)
+app.add_typer(cli_testset.testset_app, name="testset")
 app.command()(cli_paying.summarize)
 app.command()(cli_scores.score)
 app.add_typer(cli_paying.cache_app, name="cache")

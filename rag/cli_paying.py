@@ -26,7 +26,9 @@ ProfileName = Annotated[
 ]
 Models = Annotated[
     list[str] | None,
-    typer.Option("--model", help="ROLE=ID; roles: summarize, rerank, answer, judge.", rich_help_panel=LIVE),
+    typer.Option(
+        "--model", help="ROLE=ID; roles: summarize, rerank, answer, judge, generator, critic.", rich_help_panel=LIVE
+    ),
 ]
 EmbedderName = Annotated[
     str | None,

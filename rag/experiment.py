@@ -17,6 +17,7 @@ from rag.evaluation.judged.metrics import Metric
 from rag.evaluation.judged.scoring import score_all
 from rag.evaluation.records import Record
 from rag.evaluation.run import Progress, Run, evaluate
+from rag.evaluation.testset import make_testset
 from rag.pipeline import Level, Pipeline
 from rag.providers.cost import Meter
 from rag.providers.recorded import RecordedEmbedder
@@ -71,6 +72,15 @@ def estimate_scores(backend: Backend, records: Mapping[str, Sequence[Record]], m
     session = backend.session.guessing()
     embedder = session.embedder() if isinstance(backend.embedder, RecordedEmbedder) else backend.embedder
     score_all(records, metrics, dry_assessor(session.llm("judge")), embedder)
+    return session.meter
+
+
+def estimate_testset(backend: Backend, chunks: Sequence[Chunk], n: int, **settings: Any) -> Meter:
+    """Return what a synthetic test set would cost if nothing were rejected; ``settings`` as in `make_testset`."""
+    if backend.session is None:
+        return Meter()
+    session = backend.session.guessing()
+    make_testset(chunks, n, generator=session.llm("generator"), critic=session.llm("critic"), **settings)
     return session.meter
 
 
