@@ -5,36 +5,47 @@ work on one corpus with somebody to rerank and to answer. The answers of a level
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from rag.answer import Answerer, render_contexts
 from rag.errors import DataError, InvalidValue, check_at_least
 from rag.rerank import Reranker
 from rag.types import Answer, Hit, Ranking, Retrieval
-from rag.vector_db import SummaryIndexedVectorDB, VectorDB
+from rag.vector_db import CookbookSummaryDB, CookbookVectorDB, SummaryIndexedVectorDB, VectorDB
 
 
 @dataclass(frozen=True)
 class Level:
-    """What distinguishes a level; ``title`` is the cookbook's name for it."""
+    """What distinguishes a level; ``title`` is the cookbook's name for it.
+
+    ``shown`` names the fields of a hit that the answering model reads; by default what the store embeds.
+    """
 
     name: str
     title: str
     store: type[VectorDB]
     reranked: bool
+    shown: tuple[str, ...] = ()
 
 
 BASIC = Level("basic", "Basic RAG", VectorDB, reranked=False)
 SUMMARY = Level("summary", "Summary Indexing", SummaryIndexedVectorDB, reranked=False)
 RERANK = Level("rerank", "Summary Indexing + Re-Ranking", SummaryIndexedVectorDB, reranked=True)
 LEVELS = {level.name: level for level in (BASIC, SUMMARY, RERANK)}
+_AS_PUBLISHED = (  # the cookbook embeds a summary behind the text, and shows another part of a hit at each level
+    replace(BASIC, store=CookbookVectorDB, shown=("text",)),
+    replace(SUMMARY, store=CookbookSummaryDB, shown=("chunk_heading", "text", "summary")),
+    replace(RERANK, store=CookbookSummaryDB, shown=("chunk_heading", "text")),
+)
+COOKBOOK_LEVELS = {level.name: level for level in _AS_PUBLISHED}
 
 
 @dataclass(frozen=True)
 class Pipeline:
     """A level at work. ``k`` hits are kept; ``fetch_k`` candidates are offered to the reranker.
 
-    ``models`` names who embeds, summarizes, reranks and answers, for run cards.
+    ``models`` names who embeds, summarizes, reranks and answers, ``prompts`` the fingerprints of what they are asked
+    with, for run cards.
     """
 
     level: Level
@@ -45,6 +56,7 @@ class Pipeline:
     fetch_k: int = 20
     threshold: float | None = None
     models: Mapping[str, str] = field(default_factory=dict)
+    prompts: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         check_at_least("k", self.k, 1)
@@ -63,8 +75,7 @@ class Pipeline:
         return [self._retrieval(*pair) for pair in zip(candidates, rankings, strict=True)]
 
     def _retrieval(self, candidates: list[Hit], ranking: Ranking) -> Retrieval:
-        with_summary = "summary" in self.db.fields
-        contexts = render_contexts(ranking.hits, with_summary=with_summary)
+        contexts = render_contexts(ranking.hits, self.level.shown or self.db.fields)
         note = ranking.note if candidates else self._why_nothing()
         return Retrieval(candidates, ranking.hits, contexts, ranking.fell_back, note)
 

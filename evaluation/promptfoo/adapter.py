@@ -1,78 +1,77 @@
 """All that promptfoo calls: tests, providers and assertions, each a few lines over the package ``rag``.
 
-Questions travel as ids and are looked up here, so that promptfoo's templates never touch a text.
+A test carries a question's id; texts are looked up here, so that promptfoo's templates never touch them.
 """
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
-from rag.data import load_dataset, select
+from rag.data import Dataset, load_dataset, select
 from rag.errors import RagError
 from rag.evaluation import promptfoo
 
-DATA = Path(__file__).parent / "data"
+DATA = Path(__file__).parent / "data"  # what rag promptfoo export writes
 
 
 @cache
-def dataset():
-    """Return the data beside this file, or the handbook."""
-    return load_dataset(DATA if DATA.exists() else "handbook")
+def dataset() -> Dataset:
+    return load_dataset(DATA if (DATA / "chunks.json").exists() else "handbook")
 
 
-def retrieval_tests(config=None):
-    """Return the tests of retrieval.yaml; ``config`` may hold a split and a limit."""
-    return promptfoo.tests(select(dataset().questions, **(config or {})), promptfoo.SCORE)
+def retrieval_tests(config: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return promptfoo.tests(select(dataset().questions, **config), promptfoo.SCORE)
 
 
-def end_to_end_tests(config=None):
-    """Return the tests of end_to_end.yaml."""
-    return promptfoo.tests(select(dataset().questions, **(config or {})), promptfoo.JUDGE)
+def end_to_end_tests(config: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return promptfoo.tests(select(dataset().questions, **config), promptfoo.JUDGE)
 
 
-def retrieve(prompt, options, context):
-    """Return the ranked links of the provider's level."""
+def retrieve(_prompt: str, options: Mapping[str, Any], context: Mapping[str, Any]) -> dict[str, Any]:
     return _respond(options["config"]["level"], options["config"], context["vars"], answered=False)
 
 
-def answer(prompt, options, context):
-    """Return the provider's answer at the prompt's level."""
+def answer(prompt: str, options: Mapping[str, Any], context: Mapping[str, Any]) -> dict[str, Any]:
     return _respond(json.loads(prompt)["level"], options["config"], context["vars"], answered=True)
 
 
-def score_retrieval(output, context):
-    """Grade ranked links."""
+def score_retrieval(output: Any, context: Mapping[str, Any]) -> dict[str, Any]:
     return promptfoo.grade_retrieval(output, context["vars"], dataset().questions)
 
 
-def judge_answer(output, context):
-    """Grade an answer by the judge of the backend that it came from."""
-    made = context.get("metadata") or {}
+def judge_answer(output: Any, context: Mapping[str, Any]) -> dict[str, Any]:
+    made = context.get("metadata") or {}  # by the provider: its answer is judged by the judge of its backend
     judge = backend(made.get("backend") or "offline").judge
     return promptfoo.grade_answer(output, context["vars"], dataset().questions, judge, made.get("status", "ok"))
 
 
-def _respond(level, config, cells, *, answered):
-    settings = [config.get(name) for name in ("backend", "model", "temperature")]
+def _respond(level: str, config: Mapping[str, Any], cells: Mapping[str, Any], *, answered: bool) -> dict[str, Any]:
+    who = tuple(config.get(key) for key in ("backend", "embedder", "model", "temperature"))
     try:
         question = promptfoo.find("question", cells, dataset().questions)
-        return promptfoo.respond(pipeline(level, config["k"], config["fetch_k"], *settings), question, answered=answered)
+        worker = pipeline(level, config["k"], config["fetch_k"], *who)
+        return promptfoo.respond(worker, question, answered=answered)
     except RagError as error:
         return {"error": str(error)}
 
 
 @cache
-def pipeline(level, k, fetch_k, *settings):
-    """Index the data once in each of promptfoo's workers."""
+def pipeline(level: str, k: int, fetch_k: int, *who: Any) -> Any:
     from rag.backend import build
 
-    return build(dataset(), level, backend(*settings), k=k, fetch_k=fetch_k)
+    return build(dataset(), level, backend(*who), k=k, fetch_k=fetch_k)
 
 
 @cache
-def backend(name, model=None, temperature=None):
-    """Return a backend by its name, with another model to answer if one is given."""
-    from rag.backend import BACKENDS
+def backend(name: str, embedder: str | None = None, model: str | None = None, temperature: float | None = None) -> Any:
+    from rag.backend import live, offline
 
-    return BACKENDS[name]()
+    if name == "offline":
+        return offline()
+    made = live(models={"answer": model} if model else None, embedder=embedder, cache=DATA / "cache.sqlite")
+    if temperature is None:
+        return made
+    return replace(made, answerer=promptfoo.answerer_at(temperature, made.session, made.prompts["answer"]))

@@ -8,17 +8,20 @@ run in a process each, so nothing heavy is imported here.
 import json
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rag.data import Dataset, shipped, write_atomically, write_csv, write_json
-from rag.errors import DataError, RagError
+from rag.errors import DataError, InvalidValue, RagError
 from rag.evaluation import retrieval_metrics as metrics
 from rag.types import Answer, Question
 
 if TYPE_CHECKING:
+    from rag.answer import Answerer
     from rag.evaluation.judge import Judge
     from rag.pipeline import Pipeline
+    from rag.providers.session import Session
 
 FILES = ("adapter.py", "retrieval.yaml", "end_to_end.yaml", "package.json", "settings.env", "README.md")
 PASSED = 0.3  # the F1 from which a retrieval passes, as in the cookbook
@@ -42,9 +45,9 @@ def tests(questions: Sequence[Question], assertion: str) -> list[dict[str, Any]]
 
 
 def csv_tests(questions: Sequence[Question], wanted: str, assertion: str) -> list[dict[str, Any]]:
-    """Return the same tests as rows of a CSV, with the question and what is ``wanted`` of it (a field) to read and edit.
+    """Return the same tests as rows of a CSV, with two fields to read and edit: the question and what is ``wanted``.
 
-    A cell that promptfoo would change is left empty; the id finds it.
+    A cell that promptfoo would change is left empty, and found by its id.
     """
     return [
         {
@@ -94,6 +97,19 @@ def respond(pipeline: "Pipeline", question: str, *, answered: bool) -> dict[str,
     metadata |= {"status": answer.status, "note": found.note or answer.note, "links": links, "contexts": found.contexts}
     usage = {} if answer.tokens is None else {"tokenUsage": {"total": answer.tokens}}
     return {"output": answer.text, "metadata": metadata, **usage}
+
+
+def answerer_at(temperature: float, session: "Session", template: str) -> "Answerer":
+    """Return the answerer of a live session at a temperature. Raises InvalidValue if its model takes none."""
+    from rag.answer import llm_answerer
+    from rag.providers.claude import SAMPLING_VERSION
+    from rag.providers.models import claude_model
+
+    model = session.models["answer"]
+    if not claude_model(model).temperature:
+        raise InvalidValue(f"{model} takes no temperature, got {temperature}: leave it out of this provider's config")
+    profile = replace(session.profile, temperature=temperature, api_version=SAMPLING_VERSION)
+    return llm_answerer(replace(session, profile=profile).llm("answer"), template)
 
 
 # ---------------------------------------------------------------------------------------------- grades
@@ -159,10 +175,10 @@ def read_links(output: Any) -> list[str]:
         lists = [item for item in value.values() if isinstance(item, list)]
         value = lists[0] if len(lists) == 1 else value
     if not isinstance(value, list):
-        raise DataError(f"the output must be a list of chunk links, got {type(value).__name__}: {_short(output)}")
+        raise DataError(f"the output must be a list of links, got {type(value).__name__}: {_short(output)}")
     others = sorted({type(item).__name__ for item in value if not isinstance(item, str)})
     if others:
-        raise DataError(f"the output must be a list of chunk links, got a list with {', '.join(others)}: {_short(output)}")
+        raise DataError(f"the output must be a list of links, got a list with {', '.join(others)}: {_short(output)}")
     return value
 
 
