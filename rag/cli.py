@@ -17,6 +17,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 from rich.table import Table
 from rich.text import Text
 
+from rag.cli_promptfoo import app as promptfoo_app
 from rag.errors import DataError, RagError
 
 OUT = Path("evaluation/results")
@@ -28,6 +29,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Retrieval-augmented generation in three measured levels: vector search, summary index, reranking.",
 )
+
+app.add_typer(promptfoo_app, name="promptfoo")
 
 Dataset = Annotated[str, typer.Option("--dataset", "-d", help="A shipped data set (handbook) or a folder.")]
 K = Annotated[int, typer.Option("--k", help="Chunks that an answer is made from.")]

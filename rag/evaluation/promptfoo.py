@@ -38,7 +38,7 @@ def tests(questions: Sequence[Question], assertion: str) -> list[dict[str, Any]]
             "description": question["question"],
             "vars": {"id": question["id"]},
             "assert": [{"type": "python", "value": f"file://adapter.py:{assertion}"}],
-            "metadata": {key: question[key] for key in ("kind", "split") if key in question},  # type: ignore[literal-required]
+            "metadata": {key: question[key] for key in ("kind", "split") if key in question},
         }
         for question in questions
     ]
@@ -89,7 +89,11 @@ def respond(pipeline: "Pipeline", question: str, *, answered: bool) -> dict[str,
     except RagError as error:
         return {"error": str(error)}
     links = [hit["metadata"]["chunk_link"] for hit in found.hits]
-    metadata = {"backend": pipeline.models.get("backend"), "fell_back": found.fell_back, "note": found.note}
+    metadata: dict[str, Any] = {
+        "backend": pipeline.models.get("backend"),
+        "fell_back": found.fell_back,
+        "note": found.note,
+    }
     if answer is None:
         return {"output": links, "metadata": metadata}
     if answer.status == "error":
