@@ -66,27 +66,28 @@ def summarize(
 
 
 def _table(rows: list[dict[str, Any]]) -> Table:
-    """Return the table; columns that say nothing about any row are left out."""
+    """Return the table, with columns of prompts and of undecided verdicts only where there are such."""
     named = list(dict.fromkeys(name for row in rows for name in row["named"]))
-    with_prompts = len({row["prompt"] for row in rows}) > 1
-    counted = any(row["undecided"] is not None for row in rows)
-    table = Table(box=box.SIMPLE, padding=(0, 0, 0, 1))
-    for column in ("provider", *(["prompt"] if with_prompts else [])):
+    who = ["provider", "prompt"] if len({row["prompt"] for row in rows}) > 1 else ["provider"]
+    counts = ["undecided", "errors"] if any(row["undecided"] is not None for row in rows) else ["errors"]
+    table = Table(box=box.SIMPLE, padding=0)
+    for column in who:
         table.add_column(column, overflow="fold")
-    counts = (["undecided"] if counted else []) + ["errors", "missing"]
     for column in ("score", "95 %", *named, "passed", "n", *counts):
         table.add_column(column, justify="right", no_wrap=True)
     for row in rows:
-        who = [Text(row["provider"]), *([Text(row["prompt"])] if with_prompts else [])]
+        of = row["n"] + row["missing"] + row["failed"]
         ends = "–" if row["low"] is None else f"{_number(row['low'])} {_number(row['high'])}"
-        scores = [_number(row["score"]), ends, *(_number(row["named"].get(name)) for name in named)]
+        score = "missing" if row["missing"] == of else _number(row["score"])
+        scores = [score, ends, *(_number(row["named"].get(name)) for name in named)]
         passed = "–" if row["passed"] is None else f"{row['passed']:.0%}"
-        table.add_row(*who, *scores, passed, str(row["n"]), *(_count(row[name]) for name in counts))
+        shown = (Text(row[column]) for column in who)
+        table.add_row(*shown, *scores, passed, f"{row['n']} of {of}", *(_count(row[name]) for name in counts))
     return table
 
 
 def _number(value: float | None) -> str:
-    return "–" if value is None else f"{value:.3f}"
+    return "–" if value is None else f"{value:.3f}".replace("0.", ".").replace("1.000", "1")
 
 
 def _count(value: int | None) -> str:

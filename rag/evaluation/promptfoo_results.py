@@ -29,6 +29,7 @@ class Combination:
 
     provider: str
     prompt: str
+    name: str  # of both, or of the provider where there is one prompt
     scores: dict[str, list[float]] = field(default_factory=dict)
     named: dict[str, list[float]] = field(default_factory=dict)
     passed: int = 0
@@ -36,11 +37,6 @@ class Combination:
     errors: list[str] = field(default_factory=list)
     seen: set[str] = field(default_factory=set)  # tests
     missing: int = 0  # tests that other combinations have
-
-    @property
-    def name(self) -> str:
-        """Return provider and prompt."""
-        return f"{self.provider}, {self.prompt}"
 
     def means(self) -> dict[str, float]:
         """Return the mean score of each test that was graded."""
@@ -60,6 +56,7 @@ class Combination:
             "n": len(values),
             "passed": self.passed / self.rows if self.rows else None,
             "errors": len(self.errors),
+            "failed": len(self.seen - set(self.scores)),  # tests without any grade
             "missing": self.missing,
             COUNTED: int(sum(self.named[COUNTED])) if COUNTED in self.named else None,
             "named": named,
@@ -77,15 +74,19 @@ def interval(values: Sequence[float]) -> tuple[float, float]:
 
 
 def read_results(path: str | os.PathLike[str]) -> list[Combination]:
-    """Return every provider with every prompt of a results file, in the file's order, those without rows included.
+    """Return every provider with every prompt of a results file, in their order there, those without rows included.
 
     Raises:
         DataError: if the file is not a results file of promptfoo, or holds no rows.
     """
-    rows = _rows(read_json(path), path)
+    rows = sorted(_rows(read_json(path), path), key=lambda row: int(row.get("promptIdx") or 0))
     pairs = [(_name(row.get("provider"), "id"), _name(row.get("prompt"), "raw")) for row in rows]
     providers, prompts = dict.fromkeys(p for p, _ in pairs), dict.fromkeys(p for _, p in pairs)
-    made = {(provider, prompt): Combination(provider, prompt) for provider in providers for prompt in prompts}
+    made = {
+        (provider, prompt): Combination(provider, prompt, f"{provider}, {prompt}" if len(prompts) > 1 else provider)
+        for provider in providers
+        for prompt in prompts
+    }
     tests = [_test(row) for row in rows]
     for pair, test, row in zip(pairs, tests, rows, strict=True):
         _add(made[pair], test, row)
@@ -135,9 +136,10 @@ def _add(one: Combination, test: str, row: Mapping[str, Any]) -> None:
 
 
 def best_and_worst(combinations: Sequence[Combination]) -> tuple[Combination, Combination] | None:
-    """Return the combinations of highest and lowest mean score, None if fewer than two have one."""
-    scored = sorted((one for one in combinations if one.scores), key=lambda one: one.summary()["score"], reverse=True)
-    return (scored[0], scored[-1]) if len(scored) > 1 else None
+    """Return the combinations of highest and lowest mean score, None if no two differ."""
+    means = [(sum(one.means().values()) / len(one.scores), one) for one in combinations if one.scores]
+    best, worst = (choose(means, key=lambda pair: pair[0], default=None) for choose in (max, min))
+    return (best[1], worst[1]) if best and worst and best[0] > worst[0] else None
 
 
 def notes(combinations: Sequence[Combination]) -> Iterator[str]:
@@ -184,7 +186,7 @@ def plot_combinations(combinations: Sequence[Combination], *, ax: "Axes | None" 
     palette = sns.color_palette("colorblind", max(1, len(prompts)))
     for place, one in enumerate(combinations):
         _draw(ax, place, one, palette[prompts.index(one.prompt)])
-    ax.set_yticks(range(len(combinations)), [one.name if len(prompts) > 1 else one.provider for one in combinations])
+    ax.set_yticks(range(len(combinations)), [one.name for one in combinations])
     ax.set_ylim(len(combinations) - 0.4, -0.6)
     ax.set_xlim(0, 1)
     ax.set_xlabel("mean score, 95 % interval")
