@@ -68,4 +68,6 @@ def test_providers_know_only_types_errors_words_and_themselves():
 def test_the_library_never_prints():
     for file in ROOT.rglob("*.py"):
         calls = [node for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))) if isinstance(node, ast.Call)]
-        assert file.name in ("cli.py", "cli_promptfoo.py") or not [c for c in calls if getattr(c.func, "id", "") == "print"]
+        assert file.name in ("cli.py", "cli_promptfoo.py") or not [
+            c for c in calls if getattr(c.func, "id", "") == "print"
+        ]
