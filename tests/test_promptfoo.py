@@ -1,4 +1,4 @@
-"""What promptfoo is given and what is read from it, without promptfoo itself; see test_promptfoo_run.py for the tool."""
+"""What promptfoo is given and what is read from its results; test_promptfoo_run.py runs promptfoo itself."""
 
 import csv
 import importlib.util
@@ -177,14 +177,14 @@ def test_the_reranker_is_asked_the_same_and_sees_each_summary_once(questions):
     from rag.rerank import llm_reranker
     from rag.vector_db import SummaryIndexedVectorDB
 
-    chunks = [make_chunk(link, f"like between {link}", "Limits", summary=f"SUMMARY-MARK {link}") for link in "ABCDE"]
+    chunks = [make_chunk(link, f"likes {link} and B", "Limits", summary=f"SUMMARY-MARK {link}") for link in "ABCDE"]
     db = SummaryIndexedVectorDB("five", embedder=offline().embedder).load_data(chunks)
     here, there = Recorder('{"ranking": [2, 0]}'), Recorder('{"ranking": [2, 0]}')
     run = evaluate(build_level(db, "rerank", llm_reranker(here)), questions)
     pipeline = build_level(db, "rerank", llm_reranker(there))
     outputs = [respond(pipeline, question["question"], answered=False)["output"] for question in questions]
     assert here.asked == there.asked
-    assert [prompt.text.count("SUMMARY-MARK") for prompt in there.asked] == [5, 5, 5]
+    assert [prompt.text.count("SUMMARY-MARK") for prompt in there.asked] == [5, 5]  # of "between" no word is known
     assert outputs == [row.retrieved for row in run.rows]
 
 

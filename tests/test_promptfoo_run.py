@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +13,8 @@ from test_promptfoo import hostile
 
 from rag import build_all, evaluate, live, load_dataset, offline
 from rag.data import read_json, write_json
-from rag.evaluation.promptfoo import export
+from rag.evaluation.promptfoo import SCORE, export
+from rag.evaluation.promptfoo import tests as promptfoo_tests
 from rag.evaluation.promptfoo_results import read_results
 
 ROOT = Path(__file__).parents[1]
@@ -40,7 +40,6 @@ def promptfoo(tmp_path):
             capture_output=True, encoding="utf-8", check=False,
         )  # fmt: skip
         assert done.returncode == 0, done.stdout + done.stderr
-        assert "Traceback" not in done.stdout + done.stderr
         return read_json(out)["results"]["results"]
 
     return evaluate_there
@@ -154,11 +153,9 @@ def test_a_wrong_provider_fails_every_row(promptfoo, exported, tests):
     """P05: assertions run from the generator, the CSV and a JSON file; 100 % passed would mean that none did."""
     (exported / "wrong.py").write_text(WRONG, encoding="utf-8")
     written = load_dataset(exported / "data").questions
-    from rag.evaluation.promptfoo import SCORE, tests as tests_of
-
-    write_json(exported / "tests.json", tests_of(written, SCORE))
+    write_json(exported / "tests.json", promptfoo_tests(written, SCORE))
     names = ("wrong_links", "wrong_type", "raises", "right")
-    providers = [{"id": f"file://wrong.py:{name}", "label": name} for name in names]
+    providers = [{"id": f"python:wrong.py:{name}", "label": name} for name in names]
     generated = [{"path": tests, "config": {"limit": 4}}] if ".py" in tests else tests
     config = {"providers": providers, "prompts": [{"label": "q", "raw": '{"q": "{{id}}"}'}], "tests": generated}
     write_json(exported / "wrong.json", config)
@@ -173,9 +170,8 @@ def test_a_wrong_provider_fails_every_row(promptfoo, exported, tests):
 
 
 def asked(stub):
-    return sorted(
-        json.dumps(body, sort_keys=True) for body in {json.dumps(b, sort_keys=True): b for b in stub.calls}.values()
-    )
+    """The distinct bodies that a stub was sent, in order of their text: parallel calls arrive in any order."""
+    return sorted({json.dumps(body, sort_keys=True) for body in stub.calls})
 
 
 def test_a_model_is_asked_in_promptfoo_what_it_is_asked_in_a_run(promptfoo, exported, monkeypatch):
@@ -201,4 +197,3 @@ def test_a_model_is_asked_in_promptfoo_what_it_is_asked_in_a_run(promptfoo, expo
     assert bodies[0] == bodies[1]
     assert scores[0] == scores[1]
     assert len(bodies[0]) > 3 * len(data.questions)
-    shutil.rmtree(exported)
