@@ -286,7 +286,7 @@ def test_nothing_leaves_the_machine():
     settings = dict(line.split("=") for line in (FOLDER / "settings.env").read_text().splitlines())
     assert {settings[f"PROMPTFOO_DISABLE_{name}"] for name in ("TELEMETRY", "UPDATE", "SHARING")} == {"1"}
     scripts = read_json(FOLDER / "package.json")["scripts"]
-    assert scripts.pop("promptfoo").startswith("node --env-file=settings.env ")
+    assert scripts.pop("promptfoo").startswith("node --import ./quiet.mjs --env-file=settings.env ")
     assert all(script.startswith("npm run promptfoo -- ") for script in scripts.values())
     assert all("sharing: false" in (FOLDER / f"{name}.yaml").read_text() for name in ("retrieval", "end_to_end"))
 
@@ -369,8 +369,8 @@ def test_a_failed_test_has_an_error_text_but_is_graded(tmp_path):
 
 
 def test_repetitions_are_one_test(tmp_path):
-    """Test 1: (1 + 0) / 2, test 2: 1; the mean of the tests is .75, not 2/3."""
-    rows = [result("a", "p", s, test=t) for s, t in ((1, "t1"), (0, "t1"), (1, "t2"))]
+    """Test 1: (1 + 0) / 2, test 2: 1; the mean of the tests is .75, not 2/3. promptfoo numbers repetitions as tests."""
+    rows = [{**result("a", "p", s, test=t), "testIdx": i} for i, (s, t) in enumerate(((1, "t1"), (0, "t1"), (1, "t2")))]
     one = saved(tmp_path, rows)[0].summary()
     assert (one["score"], one["n"], one["passed"]) == (0.75, 2, pytest.approx(2 / 3))
 

@@ -1,10 +1,13 @@
 """Our configurations in promptfoo itself; ``make promptfoo`` installs it and runs these."""
 
+import contextlib
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -32,7 +35,20 @@ def promptfoo(tmp_path):
 
     def evaluate_there(folder, config, *options, **environment):
         out = tmp_path / "results.json"
-        command = [NODE, "--env-file=settings.env", TOOL, "eval", "-c", config, "-o", out, "--no-table", *options]
+        command = [
+            NODE,
+            "--import",
+            "./quiet.mjs",
+            "--env-file=settings.env",
+            TOOL,
+            "eval",
+            "-c",
+            config,
+            "-o",
+            out,
+            "--no-table",
+            *options,
+        ]
         own = {"PROMPTFOO_CONFIG_DIR": str(tmp_path / ".promptfoo"), "PROMPTFOO_PYTHON": sys.executable}
         paths = {"PYTHONPATH": str(ROOT), "NO_COLOR": "1"}
         done = subprocess.run(
@@ -169,6 +185,29 @@ def test_a_wrong_provider_fails_every_row(promptfoo, exported, tests):
     assert all("no retrieval today" in row["error"] for row in by_name["raises"])
 
 
+def test_nothing_is_sent_to_its_makers(promptfoo, exported):
+    """With telemetry off promptfoo still reports so; a proxy sees no call, and without one its hosts are not found."""
+    calls = []
+    with socket.create_server(("127.0.0.1", 0)) as proxy:
+
+        def listen():
+            with contextlib.suppress(OSError):  # closed at the end
+                while True:
+                    connection, _ = proxy.accept()
+                    with connection:
+                        calls.append(connection.recv(100))
+
+        threading.Thread(target=listen, daemon=True).start()
+        url = f"http://127.0.0.1:{proxy.getsockname()[1]}"
+        options = ("--filter-providers", "^offline basic", "--filter-first-n", "1")
+        rows = promptfoo(exported, "retrieval.yaml", *options, HTTPS_PROXY=url, HTTP_PROXY=url)
+        proxy.shutdown(socket.SHUT_RDWR)
+    assert (len(rows), calls) == (1, [])
+    code = "for (const host of ['r.promptfoo.app', '127.0.0.1']) dns.lookup(host, e => console.log(host, e?.code))"
+    looked_up = subprocess.check_output([NODE, "--import", "./quiet.mjs", "-e", code], cwd=exported, text=True)
+    assert sorted(looked_up.splitlines()) == ["127.0.0.1 undefined", "r.promptfoo.app ENOTFOUND"]
+
+
 def asked(stub):
     """The distinct bodies that a stub was sent, in order of their text: parallel calls arrive in any order."""
     return sorted({json.dumps(body, sort_keys=True) for body in stub.calls})
@@ -178,6 +217,9 @@ def test_a_model_is_asked_in_promptfoo_what_it_is_asked_in_a_run(promptfoo, expo
     """N14 and R08 over real HTTP: the same bodies for reranking, answers and verdicts, byte for byte."""
     environment = {"ANTHROPIC_API_KEY": KEY, "VOYAGE_API_KEY": VOYAGE_KEY}
     data = load_dataset(exported / "data")
+    data = data._replace(questions=data.questions[:5])
+    config = exported / "end_to_end.yaml"
+    config.write_text(config.read_text(encoding="utf-8").replace("split: all", "limit: 5"), encoding="utf-8")
     bodies, scores = [], []
     for there in (True, False):
         with running(ClaudeStub()) as claude, running(VoyageStub(dimension=64)) as voyage:
@@ -185,7 +227,7 @@ def test_a_model_is_asked_in_promptfoo_what_it_is_asked_in_a_run(promptfoo, expo
             for name, value in environment.items():
                 monkeypatch.setenv(name, value)
             if there:
-                rows = promptfoo(exported, "end_to_end.yaml", "--filter-providers", "live claude-haiku-5-5")
+                rows = promptfoo(exported, config.name, "--filter-providers", "live claude-haiku-5-5")
                 assert [row["error"] for row in rows if row.get("error")] == []
                 scores.append(sorted((row["prompt"]["label"], row["vars"]["id"], row["score"]) for row in rows))
             else:

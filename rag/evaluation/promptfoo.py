@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rag.pipeline import Pipeline
     from rag.providers.session import Session
 
-FILES = ("adapter.py", "retrieval.yaml", "end_to_end.yaml", "package.json", "settings.env", "README.md")
+FILES = ("adapter.py", "retrieval.yaml", "end_to_end.yaml", "package.json", "settings.env", "quiet.mjs", "README.md")
 PASSED = 0.3  # the F1 from which a retrieval passes, as in the cookbook
 SCORE, JUDGE = "score_retrieval", "judge_answer"  # the adapter's assertions
 CHANGED = re.compile(r"\{\{\s*\w+\s*\}\}|\n\Z|\A(?:file|package):")  # what promptfoo changes in a variable

@@ -114,8 +114,8 @@ def _name(value: Any, other: str) -> str:
 
 
 def _test(row: Mapping[str, Any]) -> str:
-    """Return what tells tests apart: their number, or in older files their variables."""
-    return str(row.get("testIdx", json.dumps(row.get("vars"), sort_keys=True)))
+    """Return what tells tests apart: their variables; a repetition has a number of its own, but the same variables."""
+    return json.dumps(row.get("vars"), sort_keys=True)
 
 
 def _add(one: Combination, test: str, row: Mapping[str, Any]) -> None:
