@@ -5,26 +5,22 @@ work with a backend: it makes what the level's store embeds and loads it.
 """
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 from rag.answer import Answerer, llm_answerer, quote_answers
 from rag.data import Dataset, fingerprint
-from rag.errors import InvalidValue
 from rag.evaluation.judge import OVERLAP, Judge, llm_judge
-from rag.evaluation.run import Progress, Run, evaluate
 from rag.pipeline import COOKBOOK_LEVELS, LEVELS, RERANK, Level, Pipeline, find_level
 from rag.prompts import load_prompts
 from rag.providers.base import Embedder
 from rag.providers.cache import Cache
 from rag.providers.cost import Meter
-from rag.providers.recorded import RecordedEmbedder
 from rag.providers.session import Mode, Session, Watch, open_session
 from rag.rerank import Reranker, bm25_reranker, llm_reranker
 from rag.summarize import Summarizer, leading_sentences, llm_summarizer
-from rag.types import Chunk, Question
+from rag.types import Chunk
 from rag.vector_db import VectorDB
 
 CACHE = "data/cache.sqlite"
@@ -126,11 +122,12 @@ def _with_session(
 ) -> Backend:
     texts = load_prompts(own_prompts)
     if embedder is None or isinstance(embedder, str):
-        return _of_session(open_session(mode, profile, models, embedder, cache, **settings), texts)
-    return replace(_of_session(open_session(mode, profile, models, "lsa", cache, **settings), texts), embedder=embedder)
+        return of_session(open_session(mode, profile, models, embedder, cache, **settings), texts)
+    return replace(of_session(open_session(mode, profile, models, "lsa", cache, **settings), texts), embedder=embedder)
 
 
-def _of_session(session: Session, texts: Mapping[str, str]) -> Backend:
+def of_session(session: Session, texts: Mapping[str, str]) -> Backend:
+    """Return the backend whose stages ask a session's models with these prompts."""
     llms = {role: session.llm(role) for role in ("summarize", "rerank", "answer", "judge")}
     return Backend(
         name=session.mode,
@@ -145,75 +142,6 @@ def _of_session(session: Session, texts: Mapping[str, str]) -> Backend:
         levels=COOKBOOK_LEVELS if session.profile.cookbook else {},
         session=session,
     )
-
-
-def repeated(backend: Backend, sample: int) -> Backend:
-    """Return a live or replay backend that asks rerankers, answers and verdicts again, for repetition ``sample``."""
-    if backend.session is None:
-        raise InvalidValue(f"the {backend.name} backend gives the same each time: repeats need live or replay")
-    again = _of_session(replace(backend.session, sample=sample), backend.prompts)
-    return replace(again, embedder=backend.embedder)
-
-
-def estimate(
-    backend: Backend,
-    dataset: Dataset,
-    questions: Sequence[Question],
-    levels: Iterable[Level | str],
-    *,
-    repeats: int = 1,
-    **settings: Any,
-) -> Meter:
-    """Return what a run would cost, by a dry run that asks nobody; ``settings`` are those of `build_all`."""
-    if backend.session is None:
-        return Meter()
-    guess = _of_session(backend.session.guessing(), backend.prompts)
-    if not isinstance(backend.embedder, RecordedEmbedder):
-        guess = replace(guess, embedder=backend.embedder)
-    pipelines = build_all(dataset, levels, guess, **settings)
-    for sample in range(repeats):
-        again = repeated(guess, sample)
-        for pipeline in pipelines:
-            evaluate(replace(pipeline, reranker=again.reranker, answerer=again.answerer), questions, again.judge)
-    return guess.session.meter if guess.session else Meter()
-
-
-def estimate_summaries(backend: Backend, chunks: Sequence[Chunk]) -> Meter:
-    """Return what summaries of these chunks would cost."""
-    if backend.session is None:
-        return Meter()
-    session = backend.session.guessing()
-    _of_session(session, backend.prompts).summarizer(chunks)
-    return session.meter
-
-
-def run_all(
-    pipelines: Sequence[Pipeline],
-    questions: Sequence[Question],
-    backend: Backend,
-    out: str | os.PathLike[str],
-    *,
-    repeats: int = 1,
-    card: Mapping[str, Any] | None = None,
-    progress: Progress = lambda _: None,
-) -> list[Run]:
-    """Evaluate levels and save each as it is done; repetitions go into ``out/repeat-2`` and so on.
-
-    Each run card holds what was paid for since the run before; the first also what the index took.
-    """
-    runs, meter = [], backend.session.meter if backend.session else Meter()
-    before: list[dict[str, Any]] = []
-    for sample in range(repeats):
-        again = repeated(backend, sample) if sample else backend
-        for pipeline in pipelines:
-            used = replace(pipeline, reranker=again.reranker, answerer=again.answerer)
-            run = evaluate(used, questions, again.judge, card={**(card or {}), "repeat": sample + 1}, progress=progress)
-            if backend.session:
-                run = replace(run, card={**run.card, "cost": meter.since(before)})
-                before = meter.table()
-            run.save(Path(out) if not sample else Path(out, f"repeat-{sample + 1}"))
-            runs.append(run)
-    return runs
 
 
 def build(

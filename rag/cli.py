@@ -6,19 +6,35 @@ Errors that can be foreseen are one sentence on standard error and exit code 2; 
 import json
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich import box
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
-from rag.cli_promptfoo import app as promptfoo_app
-from rag.errors import DataError, RagError
+from rag import cli_evaluation, cli_paying, cli_promptfoo
+from rag.cli_paying import (
+    CACHE,
+    LIVE,
+    BackendName,
+    Batch,
+    Budget,
+    CacheFile,
+    Concurrency,
+    EmbedderName,
+    Models,
+    ProfileName,
+    Prompts,
+    Yes,
+    ask_before_paying,
+    choose_backend,
+    costs,
+    progress_bar,
+)
+from rag.errors import RagError
 
 OUT = Path("evaluation/results")
 INTERRUPTED = 130  # Ctrl-C
@@ -30,8 +46,6 @@ app = typer.Typer(
     help="Retrieval-augmented generation in three measured levels: vector search, summary index, reranking.",
 )
 
-app.add_typer(promptfoo_app, name="promptfoo")
-
 Dataset = Annotated[str, typer.Option("--dataset", "-d", help="A shipped data set (handbook) or a folder.")]
 K = Annotated[int, typer.Option("--k", help="Chunks that an answer is made from.")]
 FetchK = Annotated[int, typer.Option("--fetch-k", help="Candidates that the reranker is offered.")]
@@ -39,38 +53,6 @@ Threshold = Annotated[
     float | None,
     typer.Option("--threshold", help="Leave out chunks below this similarity. Fits one embedder only; off by default."),
 ]
-BackendName = Annotated[
-    str,
-    typer.Option(
-        "--backend",
-        help="Who does the work: offline (no key, no network), live (Claude and Voyage), replay (the cache).",
-    ),
-]
-LIVE = "Live and replay"
-ProfileName = Annotated[
-    str, typer.Option("--profile", help="current, or cookbook (its kind of models).", rich_help_panel=LIVE)
-]
-Models = Annotated[
-    list[str] | None,
-    typer.Option("--model", help="ROLE=ID; roles: summarize, rerank, answer, judge.", rich_help_panel=LIVE),
-]
-EmbedderName = Annotated[
-    str | None,
-    typer.Option("--embedder", help="A Voyage model, lsa, or one like BAAI/bge-m3.", rich_help_panel=LIVE),
-]
-Prompts = Annotated[
-    Path | None, typer.Option("--prompts", help="TOML or JSON file of own prompts by role.", rich_help_panel=LIVE)
-]
-CacheFile = Annotated[Path, typer.Option("--cache", help="Where replies are kept.", rich_help_panel=LIVE)]
-Concurrency = Annotated[int, typer.Option("--concurrency", help="Calls at the same time.", min=1, rich_help_panel=LIVE)]
-Batch = Annotated[
-    bool, typer.Option("--batch", help="Message batches: half the price, minutes to hours.", rich_help_panel=LIVE)
-]
-Budget = Annotated[
-    float | None, typer.Option("--budget", help="Dollars; stop before they are passed.", min=0, rich_help_panel=LIVE)
-]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before paying.", rich_help_panel=LIVE)]
-CACHE = Path("data/cache.sqlite")
 
 
 @app.command()
@@ -100,23 +82,24 @@ def run(
 
     Example: `rag run --dataset handbook --levels basic,rerank --split all`
     """
-    from rag.backend import build_all, estimate, run_all
+    from rag.backend import build_all
     from rag.data import load_dataset, select, writable
+    from rag.experiment import estimate, run_all
     from rag.pipeline import find_level
 
     start = time.perf_counter()
     chosen = [find_level(name.strip()) for name in dict.fromkeys(levels.split(","))]
     screen = Console(stderr=True, quiet=as_json)
-    bar, say, watch = _progress(screen)
+    bar, say, watch = progress_bar(screen)
     limits = {"concurrency": concurrency, "batch": batch, "budget": budget, "watch": watch}
-    with_backend = _backend(backend, profile, model, embedder, prompts, cache, **limits)
+    with_backend = choose_backend(backend, profile, model, embedder, prompts, cache, **limits)
     data = load_dataset(dataset)
     questions = select(data.questions, split, limit)
     writable(out)
     settings: dict[str, Any] = {"k": k, "fetch_k": fetch_k, "threshold": threshold}
     if with_backend.name == "live":
         guess = estimate(with_backend, data, questions, chosen, repeats=repeats, **settings)
-        _ask_before_paying(with_backend, guess, screen, yes)
+        ask_before_paying(with_backend, guess, screen, yes)
     with bar:
         say(f"indexing {len(data.chunks)} chunks")
         pipelines = build_all(data, chosen, with_backend, **settings)
@@ -127,8 +110,9 @@ def run(
         print(json.dumps([{**result, "card": one.card} for one, result in zip(runs, results, strict=True)], indent=2))
         return
     _print_results(results, f"{data.name}, {split} questions, {with_backend.name} backend, k = {k}", repeats)
+    cli_evaluation.print_accuracy(runs[: len(chosen)])
     if with_backend.session:
-        _console().print(_costs("paid for", with_backend.session.meter.table()))
+        _console().print(costs("paid for", with_backend.session.meter.table()))
     _print_next(out, time.perf_counter() - start, len(data.chunks))
 
 
@@ -155,7 +139,7 @@ def ask(
     from rag.backend import build
     from rag.data import load_corpus
 
-    chosen = _backend(backend, profile, model, embedder, prompts, cache, budget=budget)
+    chosen = choose_backend(backend, profile, model, embedder, prompts, cache, budget=budget)
     pipeline = build(load_corpus(dataset), level, chosen, k=k, fetch_k=fetch_k, threshold=threshold)
     found = pipeline.retrieve([question])[0]
     answer = pipeline.answer([question], [found])[0]
@@ -217,178 +201,12 @@ def audit(dataset: Dataset = "handbook") -> None:
     _console().print("overlap: share of a question's content words that occur in its gold chunks")
 
 
-@app.command()
-def compare(
-    folders: Annotated[list[Path], typer.Argument(help="Folders that rag run wrote.")],
-    levels: Annotated[str | None, typer.Option(help="Levels to compare, with commas between them; else all.")] = None,
-    step: Annotated[float, typer.Option(help="Also say how many questions a step of this size takes.")] = 0.05,
-    seed: Annotated[int, typer.Option(help="Seed of the resampling.")] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the comparison as JSON and nothing else.")] = False,
-) -> None:
-    """Compare saved runs question by question: differences with intervals, p values, and what n can show.
-
-    Example: `rag compare evaluation/results --step .1`
-    """
-    from rag.evaluation.compare import compare as compare_runs
-    from rag.evaluation.run import load_named_runs
-
-    comparison = compare_runs(load_named_runs(folders, levels.split(",") if levels else None), seed=seed)
-    if as_json:
-        print(comparison.to_frame(step).to_json(orient="records", indent=2))
-        return
-    _print_comparison(comparison, step)
-
-
-@app.command()
-def summarize(
-    chunks: Annotated[Path, typer.Argument(help="The chunks, as rag chunk writes them.")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="The JSON file to write.")],
-    backend: BackendName = "offline",
-    profile: ProfileName = "current",
-    model: Models = None,
-    prompts: Prompts = None,
-    cache: CacheFile = CACHE,
-    concurrency: Concurrency = 8,
-    batch: Batch = False,
-    budget: Budget = None,
-    yes: Yes = False,
-) -> None:
-    """Write a summary for each chunk; what is written is in the cache, so that a stopped run goes on where it was.
-
-    Example: `rag summarize my/chunks.json -o my/summaries.json --backend live`
-    """
-    from rag.backend import estimate_summaries
-    from rag.data import load_chunks, writable, write_json
-
-    texts = load_chunks(chunks)
-    writable(out.parent)
-    screen = Console(stderr=True)
-    bar, _, watch = _progress(screen)
-    limits = {"concurrency": concurrency, "batch": batch, "budget": budget, "watch": watch}
-    with_backend = _backend(backend, profile, model, "lsa" if backend != "offline" else None, prompts, cache, **limits)
-    if with_backend.name == "live":
-        _ask_before_paying(with_backend, estimate_summaries(with_backend, texts), screen, yes)
-    with bar:
-        write_json(out, with_backend.summarizer(texts))
-    if with_backend.session:
-        _console().print(_costs("paid for", with_backend.session.meter.table()))
-    _console().print(f"{len(texts)} summaries by {with_backend.models['summarize']}, written to {out}", soft_wrap=True)
-
-
-cache_app = typer.Typer(no_args_is_help=True, help="Look into the cache of paid replies, or delete from it.")
-app.add_typer(cache_app, name="cache")
-
-
-@cache_app.command("info")
-def cache_info(cache: CacheFile = CACHE) -> None:
-    """Show what is kept: entries by role and model."""
-    from rag.providers.cache import Cache
-
-    rows = Cache(cache, fixed=True).info()
-    table = Table(title=str(cache), box=box.SIMPLE)
-    for name in ("role", "model", "entries", "kB", "last"):
-        table.add_column(name, justify="right" if name in ("entries", "kB") else "left")
-    for row in rows:
-        size = f"{row['bytes'] / 1000:,.0f}"
-        table.add_row(row["role"], row["model"], f"{row['entries']:,}", size, row["last"])
-    _console().print(table)
-
-
-@cache_app.command("prune")
-def cache_prune(
-    cache: CacheFile = CACHE,
-    model: Annotated[str | None, typer.Option(help="Only the entries of this model.")] = None,
-    days: Annotated[int | None, typer.Option(help="Only entries older than this.", min=0)] = None,
-    everything: Annotated[bool, typer.Option("--all", help="All entries.")] = False,
-) -> None:
-    """Delete entries: of a model, older than some days, or all."""
-    from rag.providers.cache import Cache
-
-    if model is None and days is None and not everything:
-        raise DataError("say what to delete: --model ID, --days N, or --all")
-    if not cache.exists():
-        raise DataError(f"no cache {cache} (looked for {cache.absolute()})")
-    _console().print(f"{Cache(cache).prune(model=model, days=days)} entries deleted from {cache}", soft_wrap=True)
-
-
-# ---------------------------------------------------------------------------------------------- paying
-
-
-def _backend(
-    name: str,
-    profile: str,
-    models: list[str] | None,
-    embedder: str | None,
-    prompts: Path | None,
-    cache: Path,
-    **limits: Any,
-) -> Any:
-    from rag.backend import live, offline, replay
-
-    pairs = [pair.partition("=") for pair in models or []]
-    if not all(role and equals and id_ for role, equals, id_ in pairs):
-        raise DataError(f"--model must be ROLE=ID, got {' '.join(models or [])!r}")
-    who: dict[str, Any] = {
-        "profile": profile, "models": {role: id_ for role, _, id_ in pairs}, "embedder": embedder, "prompts": prompts,
-    }  # fmt: skip
-    if name == "offline":
-        if models or embedder or prompts or profile != "current":
-            raise DataError("--profile, --model, --embedder and --prompts need --backend live or replay")
-        return offline()
-    if name not in ("live", "replay"):
-        raise DataError(f"no backend {name!r}; the backends are offline, live, replay")
-    return live(**who, cache=cache, **limits) if name == "live" else replay(cache, **who)
-
-
-def _ask_before_paying(backend: Any, guess: Any, screen: Console, yes: bool) -> None:
-    """Show what a run will cost, and ask; nothing to pay, nothing to ask."""
-    if not guess.calls:
-        return
-    screen.print(_costs("about to be paid for (tokens are estimated)", guess.table(), backend.session.concurrency))
-    if backend.session.meter.budget is not None:
-        screen.print(f"budget: ${backend.session.meter.budget:g}")
-    backend.session.check()
-    if yes:
-        return
-    if not sys.stdin.isatty():
-        raise DataError("a paid run asks before it begins: add --yes where nobody can answer")
-    typer.confirm("Go on?", abort=True, err=True)
-
-
-def _costs(title: str, rows: list[dict[str, Any]], concurrency: int | None = None) -> Table:
-    """Return the costs by stage as a table, with the minutes that they take at some concurrency."""
-    table = Table(title=title, box=box.SIMPLE, padding=(0, 0, 0, 1), show_footer=True)
-    known = [row["dollars"] for row in rows if row["dollars"] is not None]
-    minutes = [row["seconds"] / 60 / (concurrency or 1) for row in rows]
-    table.add_column("stage", "total")
-    table.add_column("model")
-    for name in ("calls", "cached", "input_tokens", "output_tokens"):
-        table.add_column(name.replace("_", " "), f"{sum(row[name] for row in rows):,}", justify="right")
-    table.add_column("$", f"{sum(known):.4f}", justify="right")
-    if concurrency:
-        table.add_column("minutes", f"{sum(minutes):.1f}", justify="right")
-    for row, took in zip(rows, minutes, strict=True):
-        dollars = "?" if row["dollars"] is None else f"{row['dollars']:.4f}"
-        counts = [f"{row[name]:,}" for name in ("calls", "cached", "input_tokens", "output_tokens")]
-        table.add_row(row["stage"], row["model"], *counts, dollars, *([f"{took:.1f}"] if concurrency else []))
-    return table
-
-
-def _progress(screen: Console) -> tuple[Progress, Callable[[str], None], Callable[[str, int, int], None]]:
-    """Return a bar, what says which stage runs, and what counts its replies."""
-    bar = Progress(
-        SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
-        console=screen, transient=True,
-    )  # fmt: skip
-    task = bar.add_task("", total=None)
-
-    def say(text: str) -> None:
-        bar.reset(task, description=text, total=None)
-
-    def watch(role: str, done: int, of: int) -> None:
-        bar.update(task, description=role, completed=done, total=of)
-
-    return bar, say, watch
+app.command()(cli_paying.summarize)
+app.add_typer(cli_paying.cache_app, name="cache")
+for measure in (cli_evaluation.show, cli_evaluation.compare, cli_evaluation.report, cli_evaluation.agreement):
+    app.command()(measure)
+app.add_typer(cli_evaluation.cookbook, name="cookbook")
+app.add_typer(cli_promptfoo.app, name="promptfoo")
 
 
 # ---------------------------------------------------------------------------------------------- printing
@@ -411,7 +229,10 @@ def _plot(runs: list[Any], path: Path) -> None:
 
 def _print_results(results: list[dict[str, Any]], title: str, repeats: int = 1) -> None:
     table = Table(
-        title=title, caption=f"accuracy judged by: {results[0]['judge']}", box=box.SIMPLE, padding=(0, 0, 0, 1)
+        title=title,
+        caption=f"accuracy: correct of all questions; judge: {results[0]['judge']}",
+        box=box.SIMPLE,
+        padding=(0, 0, 0, 1),
     )
     table.add_column("level")
     for name in ("precision", "recall", "F1", "MRR", "accuracy", "n", "undecided", "errors"):
@@ -426,35 +247,6 @@ def _print_results(results: list[dict[str, Any]], title: str, repeats: int = 1) 
     for result in results:
         for line in _warnings(result):
             console.print(f"{result['level']}: {line}")
-
-
-def _print_comparison(comparison: Any, step: float) -> None:
-    table = Table(box=box.SIMPLE, padding=(0, 0, 0, 1))
-    table.add_column("metric and runs", no_wrap=True)
-    for name in ("change", "95 % from to", "p", "Holm", "won/lost", "shows", f"n: {step:g}".replace("0.", ".")):
-        table.add_column(name, justify="right", no_wrap=True)
-    metric = None
-    for one in comparison.differences:
-        if one.metric != metric:
-            table.add_row(Text(one.metric, "bold"))
-            metric = one.metric
-        ends = f"{_short(one.low, '+')} {_short(one.high, '+')}"
-        detectable = "–" if one.detectable is None else _short(one.detectable)
-        cells = [_short(one.difference, "+"), ends, _short(one.p), _short(one.p_holm)]
-        plan = [f"{one.won}/{one.lost}", detectable, str(one.needed(step) or "–")]
-        table.add_row(f"  {one.first} → {one.second}", *cells, *plan)
-    console = _console()
-    console.print(table)
-    for line in comparison.notes():
-        console.print(Text(line))
-    legend = (
-        f"shows: the true change that these questions show four times out of five; n: questions that {step:g} takes"
-    )
-    console.print(legend, style="dim")
-
-
-def _short(value: float, sign: str = "") -> str:
-    return f"{value:{sign}.3f}".replace("0.", ".", 1).replace("1.000", "1")
 
 
 def _warnings(result: dict[str, Any]) -> list[str]:
@@ -475,7 +267,7 @@ def _print_next(out: Path, seconds: float, n_chunks: int) -> None:
     console.print("  performance.png  the table as a plot")
     console.print("  json_results/    averages, counts and run card of each level")
     console.print("  csvs/, rows/     every question: what was found, answered and decided")
-    console.print('Next: rag ask "What does MRR measure?" --level rerank')
+    console.print(f"Next: rag report {out} -o report.html, rag compare {out}, rag ask", soft_wrap=True)
 
 
 def main() -> None:

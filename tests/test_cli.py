@@ -72,6 +72,14 @@ def test_ask_shows_answer_chunks_and_similarities(folder):
     assert "no word of the question is in the corpus" in nothing.stdout
 
 
+def test_show_by_kind(folder):
+    rag("run", "-d", "own", "-o", "out", "--levels", "basic", cwd=folder)
+    done = rag("show", "out", cwd=folder)
+    assert "basic 1 1 [1, 1] 1 [1, 1]" in " ".join(done.stdout.split())
+    wrong = rag("show", "out", "--by", "level", cwd=folder)
+    assert (wrong.returncode, "--by must be kind" in wrong.stderr) == (2, True)
+
+
 def test_chunk(folder):
     (folder / "docs").mkdir()
     (folder / "docs" / "a.md").write_text("# A\n\none two\n\n## B\n\nthree", encoding="utf-8")
@@ -114,7 +122,9 @@ def test_bad_files_are_named(folder, content):
     assert not (folder / "evaluation").exists()
 
 
-@pytest.mark.parametrize("command", [[], ["run"], ["ask"], ["chunk"]])
+@pytest.mark.parametrize(
+    "command", [[], ["run"], ["ask"], ["chunk"], ["audit"], ["show"], ["compare"], ["report"], ["cookbook"]]
+)
 def test_help_is_complete(command, tmp_path):
     done = rag(*command, "--help", cwd=tmp_path)
     assert done.returncode == 0

@@ -1,6 +1,7 @@
 """Verdicts from whole and damaged replies; case numbers are those of the judge's problem list."""
 
 import json
+import time
 
 import pytest
 from hypothesis import given
@@ -119,6 +120,29 @@ def test_any_explanation_survives_json(explanation, is_correct):
 @given(st.text(alphabet='<>{}"/:, \nabtrue_isco', max_size=60))
 def test_any_text_is_read_without_an_error(text):
     assert parse_verdict(text).is_correct in (True, False, None)
+
+
+DEGENERATE = [
+    '{"explanation": "',
+    '{"is_correct": ',
+    "<explanation>",
+    "<is_correct>",
+    '"is_correct": true}',
+    "< ",
+    '", ',
+    "</content>",
+]
+
+
+@pytest.mark.parametrize("start", DEGENERATE)
+@pytest.mark.parametrize(
+    "rest", [" ", "\n<explanation>", '", "is_correct": tru ', "<is_correct>true</is_correct>", '{"a":']
+)
+def test_a_reply_that_repeats_itself_is_read_in_no_time(start, rest):
+    begin = time.perf_counter()
+    for text in (start + rest * (60_000 // len(rest)) + "x", (start + rest) * (60_000 // len(start + rest)) + "x"):
+        assert parse_verdict(text).is_correct in (None, True)
+    assert time.perf_counter() - begin < 2  # a few hundredths of a second
 
 
 @pytest.mark.parametrize("text", ["<content><explanation>The answer covers both poi", ""])

@@ -1,6 +1,7 @@
 """The commands in our READMEs are run and their outputs compared; the Python is executed in one go."""
 
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -30,19 +31,21 @@ def test_python_blocks_run():
 @pytest.mark.parametrize("block", blocks("console"))
 def test_commands_print_what_the_readme_says(block, tmp_path):
     """Words must be equal; decimals may differ by .02: linear algebra differs in the last digits between machines."""
-    command, _, expected = block.removeprefix("$ ").partition("\n")
     (tmp_path / "data").symlink_to(ROOT / "data")
-    arguments = re.findall(r'"[^"]*"|\S+', command)
-    python = [sys.executable, "-m", *(argument.strip('"') for argument in arguments)]
-    done = subprocess.run(python, cwd=tmp_path, capture_output=True, encoding="utf-8", check=True)
-    printed = lines(done.stdout)
-    assert printed
-    for wanted in lines(expected):
-        close = [line for line in printed if NUMBER.sub("0", line) == NUMBER.sub("0", wanted)]
-        values = [float(number) for number in NUMBER.findall(wanted)]
-        assert any(values == pytest.approx([float(n) for n in NUMBER.findall(line)], abs=0.02) for line in close), (
-            wanted
-        )
+    for part in re.split(r"^\$ ", block, flags=re.M)[1:]:
+        command, _, expected = part.partition("\n")
+        python = [sys.executable, "-m", *shlex.split(command)]
+        done = subprocess.run(python, cwd=tmp_path, capture_output=True, encoding="utf-8", check=True)
+        printed = lines(done.stdout)
+        assert printed
+        for wanted in lines(expected):
+            values = numbers(wanted)
+            close = [numbers(line) for line in printed if NUMBER.sub("0", line) == NUMBER.sub("0", wanted)]
+            assert any(values == pytest.approx(found, abs=0.02) for found in close), wanted
+
+
+def numbers(line: str) -> list[float]:
+    return [float(number) for number in NUMBER.findall(line)]
 
 
 def test_the_layout_table_names_real_folders():

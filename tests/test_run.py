@@ -179,3 +179,10 @@ def test_the_same_run_twice_is_the_same(cookbook):
 
 def test_the_store_of_a_pipeline_is_an_ordinary_store(chunks, questions):
     assert isinstance(build(dataset(chunks, questions), BASIC).db, VectorDB)
+
+
+def test_levels_share_the_corpus_fingerprint_and_summaries_have_their_own(chunks, questions):
+    data = dataset([{**chunk, "text": f"word{i} {chunk['text']}"} for i, chunk in enumerate(chunks)], questions)
+    prints = [evaluate(level, questions, ALWAYS).card["fingerprints"] for level in build_all(data, [BASIC, SUMMARY])]
+    assert prints[0]["corpus"] == prints[1]["corpus"]
+    assert [set(found) for found in prints] == [{"corpus", "questions"}, {"corpus", "questions", "summaries"}]

@@ -115,14 +115,15 @@ def parse_verdict(reply: str) -> Verdict:
     >>> parse_verdict("<is_correct>partially</is_correct>").explanation
     "the verdict reads 'partially'"
     """
-    text = re.sub(r"\A\s*<(think(?:ing)?)>.*?</\1>", "", reply, flags=re.DOTALL | re.IGNORECASE)
+    text = re.sub(r"\s{50,}", " ", reply)  # what a model writes that has lost its way; bounds the work below
+    text = re.sub(r"\A\s*<(think(?:ing)?)>.*?</\1>", "", text, flags=re.DOTALL | re.IGNORECASE)
     json_like = re.search(r'\{\s*"(?:explanation|is_correct)"\s*:', text)
     tag = re.search(r"<\s*(?:content|explanation|is_correct)\s*>", text, re.IGNORECASE)
     if json_like and not (tag and tag.start() < json_like.start()):
         explanation, found = _read_json(text[json_like.start() :])
     else:
         explanation, found = _read_xml(text)
-    readings = {_spelled(value) for value in found}
+    readings = {spelled(value) for value in found}
     if len(readings) == 1 and None not in readings:
         return Verdict(readings.pop(), explanation)
     said = " and ".join(repr(value[:40]) for value in dict.fromkeys(found))
@@ -130,7 +131,12 @@ def parse_verdict(reply: str) -> Verdict:
     return Verdict(None, f"the verdict reads {said}" if found else nothing, reply)
 
 
-def _spelled(value: str) -> bool | None:
+def spelled(value: str) -> bool | None:
+    """Read a verdict as it is written: true or yes, false or no, in any case and dress; None for anything else.
+
+    >>> spelled(" **True**. "), spelled("no"), spelled("partially")
+    (True, False, None)
+    """
     word = re.sub(r"[\s*_`\"'.]+", "", value).lower()
     return {"true": True, "yes": True, "false": False, "no": False}.get(word)
 
@@ -144,18 +150,25 @@ def _read_json(text: str) -> tuple[str, list[str]]:
     value = r'"is_correct"\s*:\s*"?([^\s",{}]*)"?\s*'
     first = re.match(r"\{\s*" + value + "[,}]", text)
     last = re.search(r'"\s*,\s*' + value + r'\}[^"]*\Z', text)
-    about = re.search(r'"explanation"\s*:\s*"(.*?)"?\s*(?:,\s*"is_correct".*|\}[^"]*)?\Z', text, re.DOTALL)
-    return about[1] if about else "", [match[1] for match in (first, last) if match]
+    about = re.search(r'"explanation"\s*:\s*"', text)
+    explanation = text[about.end() :] if about else ""
+    after = explanation.rfind('"is_correct"')
+    explanation = explanation[:after].rstrip(" \n,") if after >= 0 else explanation.rstrip(" \n}`")
+    return explanation.removesuffix('"').strip(), [match[1] for match in (first, last) if match]
 
 
 def _read_xml(text: str) -> tuple[str, list[str]]:
     """Return explanation and verdicts of an XML reply; a reply that is nothing but a verdict counts as one."""
-    flags = re.DOTALL | re.IGNORECASE
-    about = re.search(r"<\s*explanation\s*>(.*)<\s*/\s*explanation\s*>", text, flags)
-    outside = text.replace(about[0], "") if about else text
+    opened = re.search(r"<\s*explanation\s*>", text, re.IGNORECASE)
+    closed = list(re.finditer(r"<\s*/\s*explanation\s*>", text, re.IGNORECASE))
+    whole = opened is not None and bool(closed) and closed[-1].start() >= opened.end()
+    explanation, outside = "", text
+    if opened and whole:
+        explanation = text[opened.end() : closed[-1].start()].strip()
+        outside = f"{text[: opened.start()]} {text[closed[-1].end() :]}"
     verdict = r"<\s*is_correct\s*>([^<]*)(?:<\s*/\s*(?:is_correct|content)\s*>|\Z)"
-    if about is None and re.search(r"<\s*explanation\s*>", text, re.IGNORECASE):  # it never ends: trust the end only
+    if opened and not whole:  # it never ends: trust the very end only
         verdict = r"<\s*is_correct\s*>([^<]*)<\s*/\s*is_correct\s*>\s*<\s*/\s*content\s*>\W*\Z"
-    found = re.findall(verdict, outside, flags)
-    alone = [text.strip()] if not about and not found and _spelled(text) is not None else []
-    return about[1].strip() if about else "", [value.strip() for value in found or alone]
+    found = re.findall(verdict, outside, re.IGNORECASE)
+    alone = [text.strip()] if not found and spelled(text) is not None else []
+    return explanation, [value.strip() for value in found or alone]

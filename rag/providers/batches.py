@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from rag.providers.base import Prompt, Reply
 from rag.providers.cache import Cache, digest, reply_key
-from rag.providers.claude import Claude, Pause, read_message
+from rag.providers.claude import Claude, Pause
+from rag.providers.messages import read_message
 
 if TYPE_CHECKING:
     import anthropic

@@ -10,8 +10,9 @@ import os
 import random
 import threading
 import time
+import weakref
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -19,6 +20,7 @@ from urllib.parse import urlsplit
 from rag.errors import InvalidValue, MissingKey, ProviderError, check_at_least
 from rag.providers.base import Prompt, Reply
 from rag.providers.keys import find_key, without
+from rag.providers.messages import NO_MESSAGE, asked_to_wait, read_message, sendable
 from rag.providers.models import claude_model
 
 if TYPE_CHECKING:
@@ -35,7 +37,6 @@ TRIES = 6
 LONGEST_WAIT = 120.0  # seconds; a service that asks for more is not waited for
 PASSING = (408, 409, 429)  # and 500 and above: may be asked again
 
-NO_MESSAGE = "the server's answer is not a message"
 
 Pause = Callable[[float], object]
 
@@ -98,7 +99,7 @@ class Claude:
         fields: dict[str, Any] = {
             "model": self.model,
             "max_tokens": min(prompt.max_tokens + room, MOST_TOKENS),
-            "messages": [{"role": "user", "content": _sendable(prompt.text)}],
+            "messages": [{"role": "user", "content": sendable(prompt.text)}],
         }
         if self.row.off:
             fields["thinking"] = self.row.off
@@ -126,25 +127,30 @@ class Claude:
         """
         if not prompts:
             return []
-        client, stop = self.connect(), threading.Event()
+        client, stop, lock = self.connect(), threading.Event(), threading.Lock()
         replies: dict[int, Reply] = {}
 
-        def land(i: int, reply: Reply) -> None:
-            replies[i] = reply
-            if on_reply:
-                on_reply(i, reply)
+        def work(i: int) -> None:
+            if stop.is_set():
+                return
+            try:
+                reply = self.ask(client, prompts[i], stop)
+                with lock:  # it is reported before the next one is asked, so that a killed run loses nothing
+                    replies[i] = reply
+                    if on_reply:
+                        on_reply(i, reply)
+            except BaseException:
+                stop.set()
+                raise
 
         with ThreadPoolExecutor(self.concurrency) as pool:
-            futures = {pool.submit(self.ask, client, prompt, stop): i for i, prompt in enumerate(prompts)}
+            futures = [pool.submit(work, i) for i in range(len(prompts))]
             try:
                 for future in as_completed(futures):
-                    land(futures[future], future.result())
-            finally:  # an error or Ctrl-C: what is under way is paid for, so it is kept
+                    future.result()
+            finally:  # an error or Ctrl-C: what is under way is paid for, so it is waited for
                 stop.set()
                 pool.shutdown(cancel_futures=True)
-                for i, reply in _finished(futures):
-                    if i not in replies:
-                        land(i, reply)
         return [replies[i] for i in range(len(prompts))]
 
     def connect(self) -> "anthropic.Anthropic":
@@ -165,6 +171,7 @@ class Claude:
                 max_retries=0,
                 default_headers={"anthropic-version": self.api_version},
             )
+            weakref.finalize(self, self._client.close)
         return self._client
 
     def ask(self, client: "anthropic.Anthropic", prompt: Prompt, stop: threading.Event) -> Reply:
@@ -194,7 +201,7 @@ class Claude:
             message = client.messages.create(**plain, extra_body=fields)
         except anthropic.APIStatusError as error:
             self._reached = True
-            return self._passing(prompt, error), _asked_to_wait(error)
+            return self._passing(prompt, error), asked_to_wait(error)
         except anthropic.APIConnectionError as error:
             if last_connection and not self._reached:
                 raise self._unreachable(prompt.role) from None
@@ -245,41 +252,6 @@ class Claude:
 
     def _refused(self, role: str, said: str, remedy: str) -> ProviderError:
         return ProviderError(f"{role}: {self.model} at {urlsplit(self.base_url).hostname}: {said}; {remedy}")
-
-
-def _sendable(text: str) -> str:
-    """Return a text that is valid UTF-8: half a surrogate pair, as broken files hold it, becomes a question mark."""
-    return text.encode("utf-8", "replace").decode()
-
-
-def read_message(message: Any) -> Reply:
-    """Return the reply in a message: its text blocks joined, other blocks (thinking) left out."""
-    blocks = getattr(message, "content", None)
-    if not isinstance(blocks, list):
-        return Reply(error=NO_MESSAGE)
-    usage = getattr(message, "usage", None)
-    return Reply(
-        text="".join(block.text or "" for block in blocks if block.type == "text"),
-        stop_reason=message.stop_reason,
-        input_tokens=getattr(usage, "input_tokens", 0) or 0,
-        output_tokens=getattr(usage, "output_tokens", 0) or 0,
-    )
-
-
-def _finished(futures: dict[Future[Reply], int]) -> list[tuple[int, Reply]]:
-    done = [(future, i) for future, i in futures.items() if future.done() and not future.cancelled()]
-    return [(i, future.result()) for future, i in done if future.exception() is None]
-
-
-def _asked_to_wait(error: "anthropic.APIStatusError") -> float | None:
-    """Return the seconds that the service asks to wait, None if it does not say."""
-    headers = error.response.headers
-    for header, scale in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
-        try:
-            return float(headers[header]) * scale
-        except (KeyError, ValueError):
-            continue
-    return None
 
 
 def _growing(attempt: int) -> float:

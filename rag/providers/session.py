@@ -16,7 +16,8 @@ from rag.providers.base import LLM, Embedder, Prompt, Reply
 from rag.providers.batches import ClaudeBatches
 from rag.providers.cache import Cache, Overlay, RemoteEmbedder
 from rag.providers.claude import API_VERSION, KEYS, Claude
-from rag.providers.cost import Guess, GuessEmbedder, Meter, Metered, MeteredEmbedder
+from rag.providers.cost import Meter, Metered, MeteredEmbedder
+from rag.providers.guess import Guess, GuessEmbedder
 from rag.providers.keys import find_key
 from rag.providers.lsa import LSA
 from rag.providers.models import PROFILES, ROLES, Profile, check_model
