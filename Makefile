@@ -1,9 +1,10 @@
 # Everything runs in .venv, which the first target makes. Windows: see the README for the same commands without make.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
+PROMPTFOO := evaluation/promptfoo
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check prose lab bench peers clean
+.PHONY: help demo test check prose promptfoo lab bench peers clean
 
 help: ## Show this help
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1	/' | expand -t 18
@@ -21,6 +22,9 @@ prose: .venv-prose/installed ## Check spelling and Markdown form of the corpus a
 	@.venv-prose/bin/codespell README.md data evaluation/*.json rag
 	@.venv-prose/bin/mdformat --check --wrap keep data/handbook
 
+promptfoo: .venv/installed-dev $(PROMPTFOO)/node_modules/.package-lock.json ## Install promptfoo and test with it
+	@$(BIN)/python -m pytest tests/test_promptfoo_run.py
+
 lab: .venv/installed ## Open the notebooks
 	@$(BIN)/jupyter lab notebooks
 
@@ -33,7 +37,8 @@ peers: .venv-peers/installed ## Compare the judged metrics with ragas (installs 
 	@PYTHONPATH=. .venv-peers/bin/python benchmarks/peers/ragas_metrics.py
 
 clean: ## Remove the environment and all caches
-	rm -rf .venv .venv-prose .venv-peers .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-prose .venv-peers $(PROMPTFOO)/node_modules $(PROMPTFOO)/.promptfoo
+	rm -rf .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 .venv/bin/python:
 	@test -n "$(PYTHON)" && "$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -61,4 +66,10 @@ clean: ## Remove the environment and all caches
 
 .venv/installed-dev: .venv/installed
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@
+
+$(PROMPTFOO)/node_modules/.package-lock.json: $(PROMPTFOO)/package.json
+	@command -v npm > /dev/null || { echo "npm is needed: install Node.js, then make again"; exit 1; }
+	@echo "installing promptfoo (a minute, 1.5 GB)"
+	@cd $(PROMPTFOO) && npm install --no-package-lock --no-audit --no-fund --loglevel=error
 	@touch $@

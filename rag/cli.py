@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from rag import cli_documents, cli_evaluation, cli_paying, cli_scores, cli_testset
+from rag import cli_documents, cli_evaluation, cli_paying, cli_promptfoo, cli_scores, cli_testset
 from rag.cli_paying import (
     CACHE,
     LIVE,
@@ -167,6 +167,7 @@ app.add_typer(cli_paying.cache_app, name="cache")
 for measure in (cli_evaluation.show, cli_evaluation.compare, cli_evaluation.report, cli_evaluation.agreement):
     app.command()(measure)
 app.add_typer(cli_evaluation.cookbook, name="cookbook")
+app.add_typer(cli_promptfoo.app, name="promptfoo")
 
 
 # ---------------------------------------------------------------------------------------------- printing

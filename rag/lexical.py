@@ -5,10 +5,13 @@ stop words left out, English stems; letters of scripts that are written without 
 """
 
 import re
+import runpy
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
+from importlib.util import find_spec
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -42,10 +45,12 @@ def words(text: str) -> list[re.Match[str]]:
 
 @cache
 def stop_words() -> frozenset[str]:
-    """Return scikit-learn's English stop words."""
-    from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
-
-    return frozenset(ENGLISH_STOP_WORDS)
+    """Return scikit-learn's English stop words, from its file: importing scikit-learn for a list takes seconds."""
+    spec = find_spec("sklearn")
+    if spec is None or spec.origin is None:
+        raise ModuleNotFoundError("scikit-learn is missing: install this package with its dependencies", name="sklearn")
+    file = Path(spec.origin).parent / "feature_extraction" / "_stop_words.py"
+    return frozenset(runpy.run_path(str(file))["ENGLISH_STOP_WORDS"])
 
 
 @lru_cache(maxsize=1 << 16)

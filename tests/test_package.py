@@ -16,7 +16,7 @@ LAYERS = {  # a module may import from its own layer and from those below
     "evaluation": 4,
     "backend": 5,
     "compat experiment": 6,
-    "cli_documents cli_evaluation cli_paying cli_scores cli_testset": 7,
+    "cli_documents cli_evaluation cli_paying cli_promptfoo cli_scores cli_testset": 7,
     "cli": 8,
 }
 LAYER = {name: layer for names, layer in LAYERS.items() for name in names.split()}
