@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from rag.chunking import chunk_files, chunk_markdown
     from rag.data import Dataset, load_chunks, load_dataset, load_questions, select
     from rag.errors import RagError
+    from rag.evaluation.compare import compare
     from rag.evaluation.plots import plot_levels
     from rag.evaluation.run import Run, evaluate
     from rag.pipeline import BASIC, RERANK, SUMMARY, Pipeline
@@ -25,6 +26,7 @@ _HOME = {
     "rag.chunking": ("chunk_files", "chunk_markdown"),
     "rag.data": ("Dataset", "load_chunks", "load_dataset", "load_questions", "select"),
     "rag.errors": ("RagError",),
+    "rag.evaluation.compare": ("compare",),
     "rag.evaluation.plots": ("plot_levels",),
     "rag.evaluation.run": ("Run", "evaluate"),
     "rag.pipeline": ("BASIC", "RERANK", "SUMMARY", "Pipeline"),
@@ -46,6 +48,7 @@ __all__ = [
     "build_all",
     "chunk_files",
     "chunk_markdown",
+    "compare",
     "evaluate",
     "load_chunks",
     "load_dataset",

@@ -167,6 +167,28 @@ def audit(dataset: Dataset = "handbook") -> None:
     _console().print("overlap: share of a question's content words that occur in its gold chunks")
 
 
+@app.command()
+def compare(
+    folders: Annotated[list[Path], typer.Argument(help="Folders that rag run wrote.")],
+    levels: Annotated[str | None, typer.Option(help="Levels to compare, with commas between them; else all.")] = None,
+    step: Annotated[float, typer.Option(help="Also say how many questions a step of this size takes.")] = 0.05,
+    seed: Annotated[int, typer.Option(help="Seed of the resampling.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the comparison as JSON and nothing else.")] = False,
+) -> None:
+    """Compare saved runs question by question: differences with intervals, p values, and what n can show.
+
+    Example: `rag compare evaluation/results --step .1`
+    """
+    from rag.evaluation.compare import compare as compare_runs
+    from rag.evaluation.run import load_named_runs
+
+    comparison = compare_runs(load_named_runs(folders, levels.split(",") if levels else None), seed=seed)
+    if as_json:
+        print(comparison.to_frame(step).to_json(orient="records", indent=2))
+        return
+    _print_comparison(comparison, step)
+
+
 # ---------------------------------------------------------------------------------------------- printing
 
 
@@ -209,6 +231,35 @@ def _print_results(results: list[dict[str, Any]], title: str) -> None:
     for result in results:
         for line in _warnings(result):
             console.print(f"{result['level']}: {line}")
+
+
+def _print_comparison(comparison: Any, step: float) -> None:
+    table = Table(box=box.SIMPLE, padding=(0, 0, 0, 1))
+    table.add_column("metric and runs", no_wrap=True)
+    for name in ("change", "95 % from to", "p", "Holm", "won/lost", "shows", f"n: {step:g}".replace("0.", ".")):
+        table.add_column(name, justify="right", no_wrap=True)
+    metric = None
+    for one in comparison.differences:
+        if one.metric != metric:
+            table.add_row(Text(one.metric, "bold"))
+            metric = one.metric
+        ends = f"{_short(one.low, '+')} {_short(one.high, '+')}"
+        detectable = "–" if one.detectable is None else _short(one.detectable)
+        cells = [_short(one.difference, "+"), ends, _short(one.p), _short(one.p_holm)]
+        plan = [f"{one.won}/{one.lost}", detectable, str(one.needed(step) or "–")]
+        table.add_row(f"  {one.first} → {one.second}", *cells, *plan)
+    console = _console()
+    console.print(table)
+    for line in comparison.notes():
+        console.print(Text(line))
+    legend = (
+        f"shows: the true change that these questions show four times out of five; n: questions that {step:g} takes"
+    )
+    console.print(legend, style="dim")
+
+
+def _short(value: float, sign: str = "") -> str:
+    return f"{value:{sign}.3f}".replace("0.", ".", 1).replace("1.000", "1")
 
 
 def _warnings(result: dict[str, Any]) -> list[str]:

@@ -18,7 +18,7 @@ from rag.data import fingerprint, read_json, read_records, write_csv, write_json
 from rag.errors import DataError
 from rag.evaluation import retrieval_metrics as metrics
 from rag.evaluation.judge import OVERLAP, Judge
-from rag.pipeline import Pipeline
+from rag.pipeline import LEVELS, Pipeline
 from rag.types import Answer, Question, Retrieval, Verdict
 
 if TYPE_CHECKING:
@@ -203,7 +203,7 @@ def run_card(pipeline: Pipeline, questions: Sequence[Question], judge: Judge) ->
         "models": {**pipeline.models, "embed": pipeline.db.embedder.name},
         "judge": judge.name,
         "fingerprints": {
-            "corpus": fingerprint(pipeline.db.chunks),
+            **_corpus_fingerprints(pipeline),
             "questions": fingerprint(list(questions)),
         },
         "versions": {
@@ -211,6 +211,41 @@ def run_card(pipeline: Pipeline, questions: Sequence[Question], judge: Judge) ->
             **{package: version(package) for package in ("staged-rag", "numpy", "scikit-learn")},
         },
     }
+
+
+def _corpus_fingerprints(pipeline: Pipeline) -> dict[str, str]:
+    """Return the corpus' fingerprint, the same at every level, and that of the summaries where the level has them."""
+    plain = [{key: value for key, value in chunk.items() if key != "summary"} for chunk in pipeline.db.chunks]
+    made = {"corpus": fingerprint(plain)}
+    if "summary" in pipeline.db.fields:
+        made["summaries"] = fingerprint([chunk.get("summary") for chunk in pipeline.db.chunks])
+    return made
+
+
+def load_runs(folder: str | Path) -> list[Run]:
+    """Return all runs that were saved in a folder, the known levels first and in their order."""
+    names = [file.stem for file in sorted(Path(folder, "rows").glob("*.jsonl"))]
+    if not names:
+        raise DataError(f"no runs (rows/*.jsonl) in {Path(folder).absolute()}; rag run writes them")
+    known = [name for name in LEVELS if name in names]
+    return [Run.load(folder, name) for name in [*known, *(name for name in names if name not in known)]]
+
+
+def load_named_runs(folders: Sequence[str | Path], levels: Sequence[str] | None = None) -> dict[str, Run]:
+    """Return the saved runs of some folders by level, by folder and level where there are several folders.
+
+    Raises:
+        DataError: if a folder has no runs, or not those of the levels asked for.
+    """
+    named: dict[str, Run] = {}
+    for folder in folders:
+        runs = {run.level: run for run in load_runs(folder)}
+        missing = [level for level in levels or [] if level not in runs]
+        if missing:
+            raise DataError(f"no run of {', '.join(missing)} in {folder}; there are {', '.join(runs)}")
+        kept = {level: run for level, run in runs.items() if levels is None or level in levels}
+        named |= {level if len(folders) == 1 else f"{folder}/{level}": run for level, run in kept.items()}
+    return named
 
 
 def _mean(values: Sequence[float]) -> float | None:
