@@ -3,18 +3,20 @@
 `build` puts a level to work with a backend: it makes what the level's store embeds and loads it.
 """
 
+import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from rag.answer import Answerer, quote_answers
 from rag.data import Dataset
 from rag.evaluation.judge import OVERLAP, Judge
-from rag.pipeline import LEVELS, RERANK, Level, Pipeline, find_level
+from rag.pipeline import RERANK, STAGES, Level, Pipeline, Store, find_level
 from rag.providers.base import Embedder
 from rag.rerank import Reranker, bm25_reranker
 from rag.summarize import Summarizer, leading_sentences
 from rag.types import Chunk
-from rag.vector_db import VectorDB
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,7 @@ def build(
 
 def build_all(
     dataset: Dataset,
-    levels: Iterable[Level | str] = tuple(LEVELS.values()),
+    levels: Iterable[Level | str] = STAGES,
     backend: Backend | None = None,
     *,
     k: int = 3,
@@ -79,6 +81,8 @@ def build_all(
     """
     backend = backend or offline()
     chosen = [find_level(level) for level in levels]
+    if threshold is not None and (others := [level.name for level in chosen if not level.cosine]):
+        log.warning("no threshold for %s: the scores are not cosines", ", ".join(others))
     stores = {level.store: level.store(dataset.name, embedder=backend.embedder) for level in chosen}
     pipelines = [
         Pipeline(
@@ -88,7 +92,7 @@ def build_all(
             backend.answerer,
             k,
             fetch_k,
-            threshold,
+            threshold if level.cosine else None,
             {"backend": backend.name, **backend.models},
         )
         for level in chosen
@@ -98,7 +102,7 @@ def build_all(
     return pipelines
 
 
-def _texts(dataset: Dataset, store: VectorDB, backend: Backend) -> list[Chunk]:
+def _texts(dataset: Dataset, store: Store, backend: Backend) -> list[Chunk]:
     """Return the chunks that a store needs: plain ones, or with summaries, shipped or made now."""
     if "summary" not in store.fields:
         return dataset.chunks

@@ -41,7 +41,7 @@ BackendName = Annotated[str, typer.Option("--backend", help="Who does the work: 
 def run(
     dataset: Dataset = "handbook",
     backend: BackendName = "offline",
-    levels: Annotated[str, typer.Option(help="Levels to run, with commas between them.")] = "basic,summary,rerank",
+    levels: Annotated[str, typer.Option(help="Levels to run, with commas between them.")] = "bm25,basic,summary,rerank",
     k: K = 3,
     fetch_k: FetchK = 20,
     threshold: Threshold = None,

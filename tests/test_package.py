@@ -11,7 +11,7 @@ LAYERS = {  # a module may import from its own layer and from those below
     "types errors": 0,
     "providers": 1,
     "data prompts chunking lexical": 1,
-    "vector_db rerank answer summarize": 2,
+    "vector_db hybrid rerank answer summarize": 2,
     "pipeline": 3,
     "evaluation": 4,
     "backend": 5,
@@ -33,8 +33,18 @@ def test_searching_offline_needs_no_sdk():
 
 def test_the_public_names():
     assert rag.__all__ == [
-        *["BASIC", "RERANK", "SUMMARY", "Backend", "Dataset", "Pipeline", "RagError", "Run", "SummaryIndexedVectorDB"],
-        *["VectorDB", "build", "build_all", "chunk_files", "chunk_markdown", "compare", "evaluate", "load_chunks"],
+        *["BASIC", "BM25", "HYBRID", "RERANK", "SUMMARY", "Backend", "Dataset", "Pipeline", "RagError", "Run"],
+        *[
+            "SummaryIndexedVectorDB",
+            "VectorDB",
+            "build",
+            "build_all",
+            "chunk_files",
+            "chunk_markdown",
+            "compare",
+            "evaluate",
+            "load_chunks",
+        ],
         *["load_dataset", "load_questions", "offline", "plot_levels", "select"],
     ]
     assert all(getattr(rag, name).__doc__ for name in rag.__all__)
