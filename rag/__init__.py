@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rag.backend import Backend, build, build_all, offline
+    from rag.backend import Backend, build, build_all, live, offline, replay
     from rag.chunking import chunk_files, chunk_markdown
     from rag.data import Dataset, load_chunks, load_dataset, load_questions, select
     from rag.errors import RagError
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rag.vector_db import SummaryIndexedVectorDB, VectorDB
 
 _HOME = {
-    "rag.backend": ("Backend", "build", "build_all", "offline"),
+    "rag.backend": ("Backend", "build", "build_all", "live", "offline", "replay"),
     "rag.chunking": ("chunk_files", "chunk_markdown"),
     "rag.data": ("Dataset", "load_chunks", "load_dataset", "load_questions", "select"),
     "rag.errors": ("RagError",),
@@ -52,11 +52,13 @@ __all__ = [
     "chunk_markdown",
     "compare",
     "evaluate",
+    "live",
     "load_chunks",
     "load_dataset",
     "load_questions",
     "offline",
     "plot_levels",
+    "replay",
     "select",
 ]
 

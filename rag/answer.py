@@ -11,7 +11,7 @@ import numpy as np
 from rag import prompts
 from rag.lexical import bm25_scores, sentences, terms
 from rag.providers.base import LLM, Prompt, Reply, complete_usable
-from rag.types import Answer, Chunk, Hit, Retrieval, Status
+from rag.types import Answer, Hit, Retrieval, Status
 
 Answerer = Callable[[Sequence[str], Sequence[Retrieval]], list[Answer]]
 QUOTED_WORDS = 60
@@ -20,14 +20,9 @@ ANSWER_TOKENS = 2048  # of a reply; twice as many where it was cut off
 CUT_OFF = ("max_tokens", "model_context_window_exceeded")
 
 
-def render_contexts(hits: Sequence[Hit], *, with_summary: bool) -> list[str]:
-    """Return what a level shows to the answering model: heading and text of each hit, from level 2 on the summary."""
-    return [_passage(hit["metadata"], with_summary) for hit in hits]
-
-
-def _passage(chunk: Chunk, with_summary: bool) -> str:
-    parts = [chunk["chunk_heading"], chunk.get("summary", "") if with_summary else "", chunk["text"]]
-    return "\n\n".join(part for part in parts if part)
+def render_contexts(hits: Sequence[Hit], fields: Sequence[str]) -> list[str]:
+    """Return what a level shows to the answering model: these fields of each hit."""
+    return ["\n\n".join(part for field in fields if (part := str(hit["metadata"].get(field, "")))) for hit in hits]
 
 
 # ---------------------------------------------------------------------------------------------- offline

@@ -1,27 +1,43 @@
 """The five things that a level asks of the world, as one record: embed, summarize, rerank, answer, judge.
 
-`build` puts a level to work with a backend: it makes what the level's store embeds and loads it.
+`offline` needs nothing, `live` works with Claude and Voyage, `replay` with what was recorded. `build` puts a level to
+work with a backend: it makes what the level's store embeds and loads it.
 """
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
 
-from rag.answer import Answerer, quote_answers
-from rag.data import Dataset
-from rag.evaluation.judge import OVERLAP, Judge
-from rag.pipeline import RERANK, STAGES, Level, Pipeline, Store, find_level
+from rag.answer import Answerer, llm_answerer, quote_answers
+from rag.data import Dataset, fingerprint
+from rag.errors import InvalidValue
+from rag.evaluation.judge import OVERLAP, Judge, llm_judge
+from rag.evaluation.run import Progress, Run, evaluate
+from rag.pipeline import COOKBOOK_LEVELS, RERANK, STAGES, Level, Pipeline, Store, find_level
+from rag.prompts import load_prompts
 from rag.providers.base import Embedder
-from rag.rerank import Reranker, bm25_reranker
-from rag.summarize import Summarizer, leading_sentences
-from rag.types import Chunk
+from rag.providers.cache import Cache
+from rag.providers.cost import Meter
+from rag.providers.recorded import RecordedEmbedder
+from rag.providers.session import Mode, Session, Watch, open_session
+from rag.rerank import Reranker, bm25_reranker, llm_reranker
+from rag.summarize import Summarizer, leading_sentences, llm_summarizer
+from rag.types import Chunk, Question
 
 log = logging.getLogger(__name__)
+
+CACHE = "data/cache.sqlite"
 
 
 @dataclass(frozen=True)
 class Backend:
-    """Who does the work. ``models`` names who does which part, for run cards."""
+    """Who does the work. ``models`` names who does which part, ``prompts`` holds what they are asked with.
+
+    ``threshold`` and ``levels`` are what a profile wants otherwise; ``session`` is the paid work behind it.
+    """
 
     name: str
     embedder: Embedder
@@ -30,6 +46,10 @@ class Backend:
     answerer: Answerer
     judge: Judge
     models: Mapping[str, str] = field(default_factory=dict)
+    prompts: Mapping[str, str] = field(default_factory=dict)
+    threshold: float | None = None
+    levels: Mapping[str, Level] = field(default_factory=dict)
+    session: Session | None = None
 
 
 def offline() -> Backend:
@@ -48,7 +68,154 @@ def offline() -> Backend:
     return Backend("offline", LSA(), leading_sentences, bm25_reranker, quote_answers, OVERLAP, models)
 
 
-BACKENDS: dict[str, Callable[[], Backend]] = {"offline": offline}
+def live(
+    *,
+    profile: str = "current",
+    models: Mapping[str, str] | None = None,
+    embedder: Embedder | str | None = None,
+    prompts: str | os.PathLike[str] | Mapping[str, str] | None = None,
+    cache: str | os.PathLike[str] | None = CACHE,
+    concurrency: int = 8,
+    budget: float | None = None,
+    batch: bool = False,
+    watch: Watch | None = None,
+) -> Backend:
+    """Return the backend that works with Claude and Voyage, and pays for nothing twice.
+
+    Args:
+        profile: ``current`` or ``cookbook``, see `rag.providers.models`.
+        models: other models for some roles, as ``{"judge": "claude-opus-5-5"}``.
+        embedder: another embedder: an id (a Voyage model, ``lsa``, ``BAAI/bge-m3``) or an object.
+        prompts: other prompts for some roles, as a TOML or JSON file or a mapping; see `rag.prompts`.
+        cache: the file that holds what was paid for; None to forget it at the end.
+        concurrency: calls at the same time.
+        budget: dollars; the call that could pass them is not made.
+        batch: ask Claude through the Message Batches API: half the price, but minutes to hours.
+        watch: called with role, number of replies and of prompts as each lands.
+
+    Raises:
+        MissingKey: if a key is missing or a placeholder.
+        ProviderError: if a model is retired.
+        DataError: if there is no such profile or role, or a prompt cannot be used.
+    """
+    settings = {"concurrency": concurrency, "meter": Meter(budget), "batch": batch, "watch": watch}
+    return _with_session("live", profile, models, embedder, prompts, Cache(cache), settings)
+
+
+def replay(
+    cache: str | os.PathLike[str] = CACHE,
+    *,
+    profile: str = "current",
+    models: Mapping[str, str] | None = None,
+    embedder: Embedder | str | None = None,
+    prompts: str | os.PathLike[str] | Mapping[str, str] | None = None,
+) -> Backend:
+    """Return the backend that answers from a cache alone, with the settings of the recorded run; no key, no network.
+
+    What is missing raises CacheMiss. Raises DataError if there is no such file.
+    """
+    return _with_session("replay", profile, models, embedder, prompts, Cache(cache, fixed=True), {})
+
+
+def _with_session(
+    mode: Mode,
+    profile: str,
+    models: Mapping[str, str] | None,
+    embedder: Embedder | str | None,
+    own_prompts: str | os.PathLike[str] | Mapping[str, str] | None,
+    cache: Cache,
+    settings: Mapping[str, Any],
+) -> Backend:
+    texts = load_prompts(own_prompts)
+    if embedder is None or isinstance(embedder, str):
+        return _of_session(open_session(mode, profile, models, embedder, cache, **settings), texts)
+    return replace(_of_session(open_session(mode, profile, models, "lsa", cache, **settings), texts), embedder=embedder)
+
+
+def _of_session(session: Session, texts: Mapping[str, str]) -> Backend:
+    llms = {role: session.llm(role) for role in ("summarize", "rerank", "answer", "judge")}
+    return Backend(
+        name=session.mode,
+        embedder=session.embedder(),
+        summarizer=llm_summarizer(llms["summarize"], texts["summarize"]),
+        reranker=llm_reranker(llms["rerank"], texts["rerank"]),
+        answerer=llm_answerer(llms["answer"], texts["answer"]),
+        judge=llm_judge(llms["judge"], texts["judge"]),
+        models={role: llm.name for role, llm in llms.items() if role != "judge"},
+        prompts=texts,
+        threshold=session.profile.threshold,
+        levels=COOKBOOK_LEVELS if session.profile.cookbook else {},
+        session=session,
+    )
+
+
+def repeated(backend: Backend, sample: int) -> Backend:
+    """Return a live or replay backend that asks rerankers, answers and verdicts again, for repetition ``sample``."""
+    if backend.session is None:
+        raise InvalidValue(f"the {backend.name} backend gives the same each time: repeats need live or replay")
+    again = _of_session(replace(backend.session, sample=sample), backend.prompts)
+    return replace(again, embedder=backend.embedder)
+
+
+def estimate(
+    backend: Backend,
+    dataset: Dataset,
+    questions: Sequence[Question],
+    levels: Iterable[Level | str],
+    *,
+    repeats: int = 1,
+    **settings: Any,
+) -> Meter:
+    """Return what a run would cost, by a dry run that asks nobody; ``settings`` are those of `build_all`."""
+    if backend.session is None:
+        return Meter()
+    guess = _of_session(backend.session.guessing(), backend.prompts)
+    if not isinstance(backend.embedder, RecordedEmbedder):
+        guess = replace(guess, embedder=backend.embedder)
+    pipelines = build_all(dataset, levels, guess, **settings)
+    for sample in range(repeats):
+        again = repeated(guess, sample)
+        for pipeline in pipelines:
+            evaluate(replace(pipeline, reranker=again.reranker, answerer=again.answerer), questions, again.judge)
+    return guess.session.meter if guess.session else Meter()
+
+
+def estimate_summaries(backend: Backend, chunks: Sequence[Chunk]) -> Meter:
+    """Return what summaries of these chunks would cost."""
+    if backend.session is None:
+        return Meter()
+    session = backend.session.guessing()
+    _of_session(session, backend.prompts).summarizer(chunks)
+    return session.meter
+
+
+def run_all(
+    pipelines: Sequence[Pipeline],
+    questions: Sequence[Question],
+    backend: Backend,
+    out: str | os.PathLike[str],
+    *,
+    repeats: int = 1,
+    card: Mapping[str, Any] | None = None,
+    progress: Progress = lambda _: None,
+) -> list[Run]:
+    """Evaluate levels and save each as it is done; repetitions go into ``out/repeat-2`` and so on.
+
+    Each run card holds what was paid for since the run before; the first also what the index took.
+    """
+    runs, meter = [], backend.session.meter if backend.session else Meter()
+    before: list[dict[str, Any]] = []
+    for sample in range(repeats):
+        again = repeated(backend, sample) if sample else backend
+        for pipeline in pipelines:
+            used = replace(pipeline, reranker=again.reranker, answerer=again.answerer)
+            run = evaluate(used, questions, again.judge, card={**(card or {}), "repeat": sample + 1}, progress=progress)
+            if backend.session:
+                run = replace(run, card={**run.card, "cost": meter.since(before)})
+                before = meter.table()
+            run.save(Path(out) if not sample else Path(out, f"repeat-{sample + 1}"))
+            runs.append(run)
+    return runs
 
 
 def build(
@@ -80,7 +247,8 @@ def build_all(
         InvalidValue: if k < 1 or fetch_k < k.
     """
     backend = backend or offline()
-    chosen = [find_level(level) for level in levels]
+    chosen = [backend.levels.get(level.name, level) for level in map(find_level, levels)]
+    prints = {role: fingerprint(text) for role, text in backend.prompts.items()}
     if threshold is not None and (others := [level.name for level in chosen if not level.cosine]):
         log.warning("no threshold for %s: the scores are not cosines", ", ".join(others))
     stores = {level.store: level.store(dataset.name, embedder=backend.embedder) for level in chosen}
@@ -92,8 +260,9 @@ def build_all(
             backend.answerer,
             k,
             fetch_k,
-            threshold if level.cosine else None,
+            (backend.threshold if threshold is None else threshold) if level.cosine else None,
             {"backend": backend.name, **backend.models},
+            prints,
         )
         for level in chosen
     ]

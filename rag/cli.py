@@ -6,12 +6,14 @@ Errors that can be foreseen are one sentence on standard error and exit code 2; 
 import json
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich import box
 from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -34,7 +36,38 @@ Threshold = Annotated[
     float | None,
     typer.Option("--threshold", help="Leave out chunks below this similarity. Fits one embedder only; off by default."),
 ]
-BackendName = Annotated[str, typer.Option("--backend", help="Who does the work: offline (no key, no network).")]
+BackendName = Annotated[
+    str,
+    typer.Option(
+        "--backend",
+        help="Who does the work: offline (no key, no network), live (Claude and Voyage), replay (the cache).",
+    ),
+]
+LIVE = "Live and replay"
+ProfileName = Annotated[
+    str, typer.Option("--profile", help="current, or cookbook (its kind of models).", rich_help_panel=LIVE)
+]
+Models = Annotated[
+    list[str] | None,
+    typer.Option("--model", help="ROLE=ID; roles: summarize, rerank, answer, judge.", rich_help_panel=LIVE),
+]
+EmbedderName = Annotated[
+    str | None,
+    typer.Option("--embedder", help="A Voyage model, lsa, or one like BAAI/bge-m3.", rich_help_panel=LIVE),
+]
+Prompts = Annotated[
+    Path | None, typer.Option("--prompts", help="TOML or JSON file of own prompts by role.", rich_help_panel=LIVE)
+]
+CacheFile = Annotated[Path, typer.Option("--cache", help="Where replies are kept.", rich_help_panel=LIVE)]
+Concurrency = Annotated[int, typer.Option("--concurrency", help="Calls at the same time.", min=1, rich_help_panel=LIVE)]
+Batch = Annotated[
+    bool, typer.Option("--batch", help="Message batches: half the price, minutes to hours.", rich_help_panel=LIVE)
+]
+Budget = Annotated[
+    float | None, typer.Option("--budget", help="Dollars; stop before they are passed.", min=0, rich_help_panel=LIVE)
+]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before paying.", rich_help_panel=LIVE)]
+CACHE = Path("data/cache.sqlite")
 
 
 @app.command()
@@ -49,44 +82,50 @@ def run(
     limit: Annotated[int | None, typer.Option(help="Ask the first N questions only.", min=1)] = None,
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for rows, results and plot.")] = OUT,
     as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON and nothing else.")] = False,
+    profile: ProfileName = "current",
+    model: Models = None,
+    embedder: EmbedderName = None,
+    prompts: Prompts = None,
+    cache: CacheFile = CACHE,
+    concurrency: Concurrency = 8,
+    batch: Batch = False,
+    budget: Budget = None,
+    repeats: Annotated[int, typer.Option(help="Ask the models N times.", min=1, rich_help_panel=LIVE)] = 1,
+    yes: Yes = False,
 ) -> None:
     """Run levels over a data set's questions, measure them, and save rows, results and a plot.
 
     Example: `rag run --dataset handbook --levels basic,rerank --split all`
     """
-    from rag.backend import build_all
+    from rag.backend import build_all, estimate, run_all
     from rag.data import load_dataset, select, writable
-    from rag.evaluation.run import evaluate
     from rag.pipeline import find_level
 
     start = time.perf_counter()
     chosen = [find_level(name.strip()) for name in dict.fromkeys(levels.split(","))]
-    with_backend = _backend(backend)
+    screen = Console(stderr=True, quiet=as_json)
+    bar, say, watch = _progress(screen)
+    limits = {"concurrency": concurrency, "batch": batch, "budget": budget, "watch": watch}
+    with_backend = _backend(backend, profile, model, embedder, prompts, cache, **limits)
     data = load_dataset(dataset)
     questions = select(data.questions, split, limit)
     writable(out)
-    screen = Console(stderr=True, quiet=as_json)
-    with screen.status(f"indexing {len(data.chunks)} chunks"):
-        pipelines = build_all(data, chosen, with_backend, k=k, fetch_k=fetch_k, threshold=threshold)
-    runs = []
-    for pipeline in pipelines:
-        with screen.status("") as status:
-            runs.append(
-                evaluate(
-                    pipeline,
-                    questions,
-                    with_backend.judge,
-                    card={"split": split},
-                    progress=status.update,
-                )
-            )
-            runs[-1].save(out)
+    settings: dict[str, Any] = {"k": k, "fetch_k": fetch_k, "threshold": threshold}
+    if with_backend.name == "live":
+        guess = estimate(with_backend, data, questions, chosen, repeats=repeats, **settings)
+        _ask_before_paying(with_backend, guess, screen, yes)
+    with bar:
+        say(f"indexing {len(data.chunks)} chunks")
+        pipelines = build_all(data, chosen, with_backend, **settings)
+        runs = run_all(pipelines, questions, with_backend, out, repeats=repeats, card={"split": split}, progress=say)
     results = [one.averages() for one in runs]
-    _plot(runs, out / "performance.png")
+    _plot(runs[: len(chosen)], out / "performance.png")
     if as_json:
         print(json.dumps([{**result, "card": one.card} for one, result in zip(runs, results, strict=True)], indent=2))
         return
-    _print_results(results, f"{data.name}, {split} questions, {with_backend.name} backend, k = {k}")
+    _print_results(results, f"{data.name}, {split} questions, {with_backend.name} backend, k = {k}", repeats)
+    if with_backend.session:
+        _console().print(_costs("paid for", with_backend.session.meter.table()))
     _print_next(out, time.perf_counter() - start, len(data.chunks))
 
 
@@ -99,6 +138,12 @@ def ask(
     k: K = 3,
     fetch_k: FetchK = 20,
     threshold: Threshold = None,
+    profile: ProfileName = "current",
+    model: Models = None,
+    embedder: EmbedderName = None,
+    prompts: Prompts = None,
+    cache: CacheFile = CACHE,
+    budget: Budget = None,
 ) -> None:
     """Answer one question and show the chunks that the answer is made from.
 
@@ -107,7 +152,7 @@ def ask(
     from rag.backend import build
     from rag.data import load_corpus
 
-    chosen = _backend(backend)
+    chosen = _backend(backend, profile, model, embedder, prompts, cache, budget=budget)
     pipeline = build(load_corpus(dataset), level, chosen, k=k, fetch_k=fetch_k, threshold=threshold)
     found = pipeline.retrieve([question])[0]
     answer = pipeline.answer([question], [found])[0]
@@ -120,6 +165,8 @@ def ask(
         console.print(Text(line), soft_wrap=True)
     if found.note:
         console.print(Text(found.note))
+    if answer.note and answer.note != found.note:
+        console.print(Text(answer.note))
     console.print(f"\n{pipeline.level.title}; answer: {chosen.models['answer']}", style="dim")
 
 
@@ -189,15 +236,159 @@ def compare(
     _print_comparison(comparison, step)
 
 
+@app.command()
+def summarize(
+    chunks: Annotated[Path, typer.Argument(help="The chunks, as rag chunk writes them.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="The JSON file to write.")],
+    backend: BackendName = "offline",
+    profile: ProfileName = "current",
+    model: Models = None,
+    prompts: Prompts = None,
+    cache: CacheFile = CACHE,
+    concurrency: Concurrency = 8,
+    batch: Batch = False,
+    budget: Budget = None,
+    yes: Yes = False,
+) -> None:
+    """Write a summary for each chunk; what is written is in the cache, so that a stopped run goes on where it was.
+
+    Example: `rag summarize my/chunks.json -o my/summaries.json --backend live`
+    """
+    from rag.backend import estimate_summaries
+    from rag.data import load_chunks, writable, write_json
+
+    texts = load_chunks(chunks)
+    writable(out.parent)
+    screen = Console(stderr=True)
+    bar, _, watch = _progress(screen)
+    limits = {"concurrency": concurrency, "batch": batch, "budget": budget, "watch": watch}
+    with_backend = _backend(backend, profile, model, "lsa" if backend != "offline" else None, prompts, cache, **limits)
+    if with_backend.name == "live":
+        _ask_before_paying(with_backend, estimate_summaries(with_backend, texts), screen, yes)
+    with bar:
+        write_json(out, with_backend.summarizer(texts))
+    if with_backend.session:
+        _console().print(_costs("paid for", with_backend.session.meter.table()))
+    _console().print(f"{len(texts)} summaries by {with_backend.models['summarize']}, written to {out}", soft_wrap=True)
+
+
+cache_app = typer.Typer(no_args_is_help=True, help="Look into the cache of paid replies, or delete from it.")
+app.add_typer(cache_app, name="cache")
+
+
+@cache_app.command("info")
+def cache_info(cache: CacheFile = CACHE) -> None:
+    """Show what is kept: entries by role and model."""
+    from rag.providers.cache import Cache
+
+    rows = Cache(cache, fixed=True).info()
+    table = Table(title=str(cache), box=box.SIMPLE)
+    for name in ("role", "model", "entries", "kB", "last"):
+        table.add_column(name, justify="right" if name in ("entries", "kB") else "left")
+    for row in rows:
+        size = f"{row['bytes'] / 1000:,.0f}"
+        table.add_row(row["role"], row["model"], f"{row['entries']:,}", size, row["last"])
+    _console().print(table)
+
+
+@cache_app.command("prune")
+def cache_prune(
+    cache: CacheFile = CACHE,
+    model: Annotated[str | None, typer.Option(help="Only the entries of this model.")] = None,
+    days: Annotated[int | None, typer.Option(help="Only entries older than this.", min=0)] = None,
+    everything: Annotated[bool, typer.Option("--all", help="All entries.")] = False,
+) -> None:
+    """Delete entries: of a model, older than some days, or all."""
+    from rag.providers.cache import Cache
+
+    if model is None and days is None and not everything:
+        raise DataError("say what to delete: --model ID, --days N, or --all")
+    if not cache.exists():
+        raise DataError(f"no cache {cache} (looked for {cache.absolute()})")
+    _console().print(f"{Cache(cache).prune(model=model, days=days)} entries deleted from {cache}", soft_wrap=True)
+
+
+# ---------------------------------------------------------------------------------------------- paying
+
+
+def _backend(
+    name: str,
+    profile: str,
+    models: list[str] | None,
+    embedder: str | None,
+    prompts: Path | None,
+    cache: Path,
+    **limits: Any,
+) -> Any:
+    from rag.backend import live, offline, replay
+
+    pairs = [pair.partition("=") for pair in models or []]
+    if not all(role and equals and id_ for role, equals, id_ in pairs):
+        raise DataError(f"--model must be ROLE=ID, got {' '.join(models or [])!r}")
+    who: dict[str, Any] = {
+        "profile": profile, "models": {role: id_ for role, _, id_ in pairs}, "embedder": embedder, "prompts": prompts,
+    }  # fmt: skip
+    if name == "offline":
+        if models or embedder or prompts or profile != "current":
+            raise DataError("--profile, --model, --embedder and --prompts need --backend live or replay")
+        return offline()
+    if name not in ("live", "replay"):
+        raise DataError(f"no backend {name!r}; the backends are offline, live, replay")
+    return live(**who, cache=cache, **limits) if name == "live" else replay(cache, **who)
+
+
+def _ask_before_paying(backend: Any, guess: Any, screen: Console, yes: bool) -> None:
+    """Show what a run will cost, and ask; nothing to pay, nothing to ask."""
+    if not guess.calls:
+        return
+    screen.print(_costs("about to be paid for (tokens are estimated)", guess.table(), backend.session.concurrency))
+    if backend.session.meter.budget is not None:
+        screen.print(f"budget: ${backend.session.meter.budget:g}")
+    backend.session.check()
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise DataError("a paid run asks before it begins: add --yes where nobody can answer")
+    typer.confirm("Go on?", abort=True, err=True)
+
+
+def _costs(title: str, rows: list[dict[str, Any]], concurrency: int | None = None) -> Table:
+    """Return the costs by stage as a table, with the minutes that they take at some concurrency."""
+    table = Table(title=title, box=box.SIMPLE, padding=(0, 0, 0, 1), show_footer=True)
+    known = [row["dollars"] for row in rows if row["dollars"] is not None]
+    minutes = [row["seconds"] / 60 / (concurrency or 1) for row in rows]
+    table.add_column("stage", "total")
+    table.add_column("model")
+    for name in ("calls", "cached", "input_tokens", "output_tokens"):
+        table.add_column(name.replace("_", " "), f"{sum(row[name] for row in rows):,}", justify="right")
+    table.add_column("$", f"{sum(known):.4f}", justify="right")
+    if concurrency:
+        table.add_column("minutes", f"{sum(minutes):.1f}", justify="right")
+    for row, took in zip(rows, minutes, strict=True):
+        dollars = "?" if row["dollars"] is None else f"{row['dollars']:.4f}"
+        counts = [f"{row[name]:,}" for name in ("calls", "cached", "input_tokens", "output_tokens")]
+        table.add_row(row["stage"], row["model"], *counts, dollars, *([f"{took:.1f}"] if concurrency else []))
+    return table
+
+
+def _progress(screen: Console) -> tuple[Progress, Callable[[str], None], Callable[[str, int, int], None]]:
+    """Return a bar, what says which stage runs, and what counts its replies."""
+    bar = Progress(
+        SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
+        console=screen, transient=True,
+    )  # fmt: skip
+    task = bar.add_task("", total=None)
+
+    def say(text: str) -> None:
+        bar.reset(task, description=text, total=None)
+
+    def watch(role: str, done: int, of: int) -> None:
+        bar.update(task, description=role, completed=done, total=of)
+
+    return bar, say, watch
+
+
 # ---------------------------------------------------------------------------------------------- printing
-
-
-def _backend(name: str) -> Any:
-    from rag.backend import BACKENDS
-
-    if name not in BACKENDS:
-        raise DataError(f"no backend {name!r}; the backends are {', '.join(BACKENDS)}")
-    return BACKENDS[name]()
 
 
 def _console() -> Console:
@@ -215,7 +406,7 @@ def _plot(runs: list[Any], path: Path) -> None:
     write_atomically(path, to_png(plot_levels(runs)))
 
 
-def _print_results(results: list[dict[str, Any]], title: str) -> None:
+def _print_results(results: list[dict[str, Any]], title: str, repeats: int = 1) -> None:
     table = Table(
         title=title, caption=f"accuracy judged by: {results[0]['judge']}", box=box.SIMPLE, padding=(0, 0, 0, 1)
     )
@@ -223,9 +414,10 @@ def _print_results(results: list[dict[str, Any]], title: str) -> None:
     for name in ("precision", "recall", "F1", "MRR", "accuracy", "n", "undecided", "errors"):
         table.add_column(name, justify="right")
     keys = ("average_precision", "average_recall", "average_f1", "average_mrr", "end_to_end_accuracy")
-    for result in results:
+    for i, result in enumerate(results):
         scores = ["–" if result[key] is None else f"{result[key]:.3f}" for key in keys]
-        table.add_row(result["level"], *scores, *(str(result[key]) for key in ("n", "undecided", "errors")))
+        name = result["level"] if repeats == 1 else f"{result['level']} ({i * repeats // len(results) + 1})"
+        table.add_row(name, *scores, *(str(result[key]) for key in ("n", "undecided", "errors")))
     console = _console()
     console.print(table)
     for result in results:

@@ -5,7 +5,7 @@ work on one corpus with somebody to rerank and to answer. The answers of a level
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from rag.answer import Answerer, render_contexts
@@ -13,7 +13,7 @@ from rag.errors import DataError, InvalidValue, check_at_least
 from rag.hybrid import BM25DB, HybridDB, WeightedHybridDB
 from rag.rerank import Reranker
 from rag.types import Answer, Chunk, Hit, Ranking, Retrieval
-from rag.vector_db import SummaryIndexedVectorDB, VectorDB
+from rag.vector_db import CookbookSummaryDB, CookbookVectorDB, SummaryIndexedVectorDB, VectorDB
 
 
 class Named(Protocol):
@@ -56,6 +56,7 @@ class Level:
     """What distinguishes a level; ``title`` is the cookbook's name for it.
 
     ``store`` makes the store from a name and an ``embedder=``; ``cosine`` tells whether a threshold fits its scores.
+    ``shown`` names the fields of a hit that the answering model reads; by default what the store embeds.
     """
 
     name: str
@@ -63,6 +64,7 @@ class Level:
     store: Callable[..., Store]
     reranked: bool
     cosine: bool = True
+    shown: tuple[str, ...] = ()
 
 
 BM25 = Level("bm25", "BM25 (no vectors)", BM25DB, reranked=False, cosine=False)
@@ -73,13 +75,20 @@ HYBRID = Level("hybrid", "Hybrid (vectors + BM25 by ranks)", HybridDB, reranked=
 WEIGHTED = Level("weighted", "Hybrid (vectors + BM25 by scores)", WeightedHybridDB, reranked=False)
 STAGES = (BASIC, SUMMARY, RERANK)  # the course's three levels
 LEVELS = {level.name: level for level in (BM25, *STAGES, HYBRID, WEIGHTED)}
+_AS_PUBLISHED = (  # the cookbook embeds a summary behind the text, and shows another part of a hit at each level
+    replace(BASIC, store=CookbookVectorDB, shown=("text",)),
+    replace(SUMMARY, store=CookbookSummaryDB, shown=("chunk_heading", "text", "summary")),
+    replace(RERANK, store=CookbookSummaryDB, shown=("chunk_heading", "text")),
+)
+COOKBOOK_LEVELS = {level.name: level for level in _AS_PUBLISHED}
 
 
 @dataclass(frozen=True)
 class Pipeline:
     """A level at work. ``k`` hits are kept; ``fetch_k`` candidates are offered to the reranker.
 
-    ``models`` names who embeds, summarizes, reranks and answers, for run cards.
+    ``models`` names who embeds, summarizes, reranks and answers, ``prompts`` the fingerprints of what they are asked
+    with, for run cards.
     """
 
     level: Level
@@ -90,6 +99,7 @@ class Pipeline:
     fetch_k: int = 20
     threshold: float | None = None
     models: Mapping[str, str] = field(default_factory=dict)
+    prompts: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         check_at_least("k", self.k, 1)
@@ -108,8 +118,7 @@ class Pipeline:
         return [self._retrieval(*pair) for pair in zip(candidates, rankings, strict=True)]
 
     def _retrieval(self, candidates: list[Hit], ranking: Ranking) -> Retrieval:
-        with_summary = "summary" in self.db.fields
-        contexts = render_contexts(ranking.hits, with_summary=with_summary)
+        contexts = render_contexts(ranking.hits, self.level.shown or self.db.fields)
         note = ranking.note if candidates else self._why_nothing()
         return Retrieval(candidates, ranking.hits, contexts, ranking.fell_back, note)
 

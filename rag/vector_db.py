@@ -33,7 +33,8 @@ class VectorDB:
 
     Args:
         name: names the index file.
-        embedder: turns texts into vectors; without one, the offline LSA is used and the log says so.
+        api_key: a key of Voyage AI: its model ``voyage-4`` turns texts into vectors.
+        embedder: turns texts into vectors; with neither, the offline LSA is used and the log says so.
         folder: where to keep the index between sessions; without one, nothing is written.
 
     >>> db = VectorDB("demo").load_data([
@@ -49,10 +50,17 @@ class VectorDB:
     def __init__(
         self,
         name: str,
+        api_key: str | None = None,
         *,
         embedder: Embedder | None = None,
         folder: str | os.PathLike[str] | None = None,
     ) -> None:
+        if api_key is not None and embedder is not None:
+            raise InvalidValue("give an api_key (of Voyage AI) or an embedder, not both")
+        if api_key is not None:
+            from rag.providers.voyage import Voyage
+
+            embedder = Voyage(api_key=api_key)
         if embedder is None:
             from rag.providers.lsa import LSA
 
@@ -226,6 +234,20 @@ class SummaryIndexedVectorDB(VectorDB):
     """The store of level 2: heading, then summary, then text, so that a long text cannot push the summary out."""
 
     fields = ("chunk_heading", "summary", "text")
+
+
+class CookbookVectorDB(VectorDB):
+    """The cookbook's store of level 1: the same fields under its labels."""
+
+    def text(self, chunk: Chunk) -> str:
+        """Return the text that the cookbook embeds for a chunk."""
+        return f"Heading: {chunk['chunk_heading']}\n\n Chunk Text:{chunk['text']}"
+
+
+class CookbookSummaryDB(SummaryIndexedVectorDB):
+    """The cookbook's store of level 2: the summary last, where the embedder's limit may cut it off."""
+
+    fields = ("chunk_heading", "text", "summary")
 
 
 def joined(chunk: Chunk, fields: Sequence[str]) -> str:

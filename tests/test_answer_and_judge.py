@@ -1,6 +1,6 @@
 from conftest import make_chunk
 
-from rag import load_dataset
+from rag import SummaryIndexedVectorDB, VectorDB, load_dataset
 from rag.answer import QUOTED_WORDS, quote_answers, render_contexts
 from rag.evaluation.judge import OVERLAP, overlap_verdicts
 from rag.summarize import leading_sentences
@@ -9,7 +9,7 @@ from rag.types import Answer, Retrieval
 
 def found(*chunks):
     hits = [{"metadata": chunk, "similarity": 1.0} for chunk in chunks]
-    return Retrieval(hits, hits, render_contexts(hits, with_summary=False))
+    return Retrieval(hits, hits, render_contexts(hits, VectorDB.fields))
 
 
 def share_correct(data, texts) -> float:
@@ -21,9 +21,9 @@ def share_correct(data, texts) -> float:
 
 def test_contexts_hold_the_summary_only_where_the_level_has_it():
     hits = found(make_chunk("a", "TEXT", "HEAD", summary="SUM")).hits
-    assert render_contexts(hits, with_summary=False) == ["HEAD\n\nTEXT"]
-    assert render_contexts(hits, with_summary=True) == ["HEAD\n\nSUM\n\nTEXT"]
-    assert render_contexts([], with_summary=True) == []
+    assert render_contexts(hits, VectorDB.fields) == ["HEAD\n\nTEXT"]
+    assert render_contexts(hits, SummaryIndexedVectorDB.fields) == ["HEAD\n\nSUM\n\nTEXT"]
+    assert render_contexts([], VectorDB.fields) == []
 
 
 def test_answers_quote_the_best_sentence_first_with_its_link():

@@ -138,7 +138,7 @@ def test_the_baseline_is_checked_as_every_store():
 
 
 def hybrid(cls=HybridDB):
-    """By vectors, 'needle' lies between and finds D B A E C. By words it finds the chunk whose text holds the word: E."""
+    """By vectors, 'needle' finds D B A E C; by words, the chunk whose text holds it: E."""
     table = {f"{key}\n\n{'needle' if key == 'text E' else 'other'}": VECTORS[key] for key in VECTORS if "text" in key}
     corpus = [make_chunk(name, "needle" if name == "E" else "other", "", summary=f"text {name}") for name in "ABCDE"]
     return cls("five", embedder=TableEmbedder({**table, "needle": VECTORS["between"]})).load_data(corpus)

@@ -62,8 +62,8 @@ def test_requests_are_limited_by_texts_and_by_tokens(voyage, stub):
     long = [f"{i} " + "x" * 29_998 for i in range(9)] + [f"{i} " + "x" * 29_997 for i in range(10, 23)]
     voyage("voyage-4-large").embed(long, "document")
     assert [len(call["input"]) for call in stub.calls] == [11, 11]
-    assert voyage("voyage-4-large").requests(long) == 2
-    assert voyage().requests([]) == 0
+    assert voyage("voyage-4-large").plan(long) == [list(range(11)), list(range(11, 22))]
+    assert voyage().plan([]) == []
 
 
 def test_a_request_that_is_refused_as_too_long_is_split(voyage, stub):

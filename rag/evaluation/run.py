@@ -24,6 +24,7 @@ from rag.types import Answer, Question, Retrieval, Verdict
 if TYPE_CHECKING:
     import pandas as pd
 
+PACKAGES = ("staged-rag", "numpy", "scikit-learn", "anthropic", "voyageai")
 Progress = Callable[[str], None]
 
 
@@ -206,10 +207,14 @@ def run_card(pipeline: Pipeline, questions: Sequence[Question], judge: Judge) ->
         "fingerprints": {
             **_corpus_fingerprints(pipeline),
             "questions": fingerprint(list(questions)),
+            "prompts": dict(pipeline.prompts),
         },
         "versions": {
             "python": platform.python_version(),
-            **{package: version(package) for package in ("staged-rag", "numpy", "scikit-learn")},
+            **{
+                package: version(package)
+                for package in ("staged-rag", "numpy", "scikit-learn", "anthropic", "voyageai")
+            },
         },
     }
 

@@ -7,6 +7,7 @@ file can be handed on: a replay (`rag.providers.recorded`) answers from it alone
 
 import hashlib
 import json
+import os
 import sqlite3
 import threading
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,8 +28,13 @@ CREATE TABLE IF NOT EXISTS batches (id TEXT PRIMARY KEY, base TEXT NOT NULL, key
 class Remote(LLM, Protocol):
     """A language model whose replies can be recorded."""
 
-    model: str
-    base_url: str
+    @property
+    def model(self) -> str:
+        """Return the model's id."""
+
+    @property
+    def base_url(self) -> str:
+        """Return the server's address."""
 
     def request(self, prompt: Prompt) -> dict[str, Any]:
         """Return what can change the reply, besides server, role and sample."""
@@ -45,11 +51,23 @@ class Batch(NamedTuple):
 class RemoteEmbedder(Embedder, Protocol):
     """An embedder whose vectors can be recorded as they land."""
 
-    model: str
-    base_url: str
+    @property
+    def model(self) -> str:
+        """Return the model's id."""
+
+    @property
+    def base_url(self) -> str:
+        """Return the server's address."""
 
     def request(self, text: str, kind: Kind) -> dict[str, Any]:
         """Return what can change the vector, besides the server."""
+
+    @property
+    def width(self) -> int:
+        """Return the number of dimensions."""
+
+    def plan(self, texts: Sequence[str]) -> list[list[int]]:
+        """Return the rows that go into each request."""
 
     def batches(self, texts: Sequence[str], kind: Kind) -> Iterator[Batch]:
         """Yield the vectors of one request after the other."""
@@ -58,7 +76,7 @@ class RemoteEmbedder(Embedder, Protocol):
 class Cache:
     """The file; without a path, a cache for this session only. ``fixed`` opens it for reading only."""
 
-    def __init__(self, path: str | Path | None = None, *, fixed: bool = False) -> None:
+    def __init__(self, path: str | os.PathLike[str] | None = None, *, fixed: bool = False) -> None:
         self.path, self.fixed = None if path is None else Path(path), fixed
         self._lock = threading.Lock()
         try:
@@ -150,6 +168,18 @@ class Cache:
         """Forget a message batch."""
         with self._lock:
             self._write("DELETE FROM batches WHERE id = ?", [(id_,)])
+
+
+class Overlay(Cache):
+    """A cache over another one, which stays as it is."""
+
+    def __init__(self, under: Cache) -> None:
+        super().__init__()
+        self.under = under
+
+    def get(self, keys: Sequence[str]) -> dict[str, bytes]:
+        """Return the values of the keys that are in either."""
+        return {**self.under.get(keys), **super().get(keys)}
 
 
 def digest(value: Mapping[str, Any] | str) -> str:

@@ -26,7 +26,6 @@ class Recorded:
     llm: Remote
     cache: Cache
     replay: bool = False
-    keep: bool = True
     on_hit: OnHit = _ignore
 
     @property
@@ -85,7 +84,7 @@ class Recorded:
 
     def _kept(self, key: str, role: str, reply: Reply) -> Reply:
         """Record a reply; if another process was first, its reply is the one that counts."""
-        if reply.error or not self.keep:
+        if reply.error:
             return reply
         fields = asdict(reply)
         value = json.dumps({name: fields[name] for name in KEPT}, ensure_ascii=False).encode("utf-8", "surrogatepass")
@@ -114,7 +113,6 @@ class RecordedEmbedder:
     embedder: RemoteEmbedder
     cache: Cache
     replay: bool = False
-    keep: bool = True
     on_hit: OnHit = _ignore
 
     @property
@@ -156,10 +154,8 @@ class RecordedEmbedder:
         try:
             for batch in self.embedder.batches(texts, kind):
                 new = {keys[row]: vector for row, vector in zip(batch.rows, batch.vectors, strict=True)}
-                if self.keep:
-                    self.cache.put(
-                        [(key, "embed", self.embedder.model, self.base, v.tobytes()) for key, v in new.items()]
-                    )
+                model, base = self.embedder.model, self.base
+                self.cache.put([(key, "embed", model, base, vector.tobytes()) for key, vector in new.items()])
                 made |= new
         except ProviderError as error:
             if not made:

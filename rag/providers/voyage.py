@@ -85,6 +85,11 @@ class Voyage:
             "output_dtype": None if self.dtype == "float" else self.dtype,
         }
 
+    @property
+    def width(self) -> int:
+        """Return the number of dimensions."""
+        return self.dimension or self.row.dimension
+
     def connect(self) -> str:
         """Return the key. Raises MissingKey if there is none."""
         self._key = self._key or find_key(KEY, given=self._given_key)
@@ -96,7 +101,7 @@ class Voyage:
             raise TypeError("texts must be a list of texts, got one text")
         done = list(self.batches(texts, kind))
         if not done:
-            return np.zeros((0, self.dimension or self.row.dimension), np.float32)
+            return np.zeros((0, self.width), np.float32)
         order = np.argsort([row for batch in done for row in batch.rows], kind="stable")
         return np.concatenate([batch.vectors for batch in done])[order]
 
@@ -126,12 +131,14 @@ class Voyage:
         """Estimate a text's tokens, on the high side (3 bytes each), at most what the model reads."""
         return min(len(text.encode("utf-8", "replace")) // 3 + 1, self.row.context)
 
-    def requests(self, texts: Sequence[str]) -> int:
-        """Return how many requests these texts take."""
-        sizes, n = [self.tokens(text) for text in texts], 0
-        while sizes:
-            sizes, n = sizes[self._fitting(sizes) :], n + 1
-        return n
+    def plan(self, texts: Sequence[str]) -> list[list[int]]:
+        """Return the rows that go into each request."""
+        sizes, requests, start = [self.tokens(text) for text in texts], list[list[int]](), 0
+        while start < len(sizes):
+            n = self._fitting(sizes[start:])
+            requests.append(list(range(start, min(start + n, len(sizes)))))
+            start += n
+        return requests
 
     def _fitting(self, sizes: Sequence[int]) -> int:
         """Return how many of the next texts go into one request; at least one."""
