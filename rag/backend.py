@@ -9,23 +9,27 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from rag.answer import Answerer, llm_answerer, quote_answers
+from rag.contextualize import heading_contexts, llm_contextualizer
 from rag.data import Dataset, fingerprint
-from rag.errors import InvalidValue
+from rag.errors import InvalidValue, ProviderError
 from rag.evaluation.judge import OVERLAP, Judge, llm_judge
+from rag.evaluation.rerankers import Contender
 from rag.evaluation.run import Progress, Run, evaluate
 from rag.pipeline import COOKBOOK_LEVELS, RERANK, STAGES, Level, Pipeline, Store, find_level
-from rag.prompts import load_prompts
+from rag.prompts import DEFAULTS, load_prompts
 from rag.providers.base import Embedder
 from rag.providers.cache import Cache
 from rag.providers.cost import Meter
+from rag.providers.models import PROFILES
 from rag.providers.recorded import RecordedEmbedder
+from rag.providers.scorers import CROSS_ENCODER, CrossEncoder
 from rag.providers.session import Mode, Session, Watch, open_session
-from rag.rerank import Reranker, bm25_reranker, llm_reranker
+from rag.rerank import Reranker, bm25_reranker, llm_reranker, scoring_reranker
 from rag.summarize import Summarizer, leading_sentences, llm_summarizer
-from rag.types import Chunk, Question
+from rag.types import Chunk, Hit, Question
 
 log = logging.getLogger(__name__)
 
@@ -50,22 +54,45 @@ class Backend:
     threshold: float | None = None
     levels: Mapping[str, Level] = field(default_factory=dict)
     session: Session | None = None
+    contextualizer: Summarizer = heading_contexts
 
 
-def offline() -> Backend:
+RERANKERS = ("bm25", "llm", "voyage", "cross-encoder")
+
+
+def offline(*, reranker: str = "bm25") -> Backend:
     """Return the backend without key or network: real retrieval by LSA, and stand-ins where a model would read.
+
+    ``reranker`` may also be a cross-encoder on this machine. Raises InvalidValue if it is one that must be paid for.
 
     >>> offline().judge.name
     'overlap (no LLM)'
     """
     from rag.providers.lsa import LSA
 
+    rerank, name = _reranker(reranker)
     models = {
         "summarize": "leading sentences (no LLM)",
-        "rerank": "similarity + BM25 (no LLM)",
+        "rerank": name,
         "answer": "quoted sentences (no LLM)",
     }
-    return Backend("offline", LSA(), leading_sentences, bm25_reranker, quote_answers, OVERLAP, models)
+    return Backend("offline", LSA(), leading_sentences, rerank, quote_answers, OVERLAP, models)
+
+
+def _reranker(name: str, session: Session | None = None, template: str = DEFAULTS["rerank"]) -> tuple[Reranker, str]:
+    """Return the reranker of a name (``voyage:rerank-2.5-lite`` names the model too), and what a run card calls it."""
+    kind, _, model = name.partition(":")
+    if kind not in RERANKERS:
+        raise InvalidValue(f"no reranker {name!r}; the rerankers are {', '.join(RERANKERS)}")
+    if kind == "bm25":
+        return bm25_reranker, "similarity + BM25 (no LLM)"
+    if session is None and kind != "cross-encoder":
+        raise InvalidValue(f"the reranker {name} needs the backend live or replay (--backend live)")
+    if session is not None and kind == "llm":
+        llm = session.llm("rerank")
+        return llm_reranker(llm, template), llm.name
+    scorer = session.scorer(kind, model) if session else CrossEncoder(model or CROSS_ENCODER)
+    return scoring_reranker(scorer), scorer.name
 
 
 def live(
@@ -79,6 +106,7 @@ def live(
     budget: float | None = None,
     batch: bool = False,
     watch: Watch | None = None,
+    reranker: str = "llm",
 ) -> Backend:
     """Return the backend that works with Claude and Voyage, and pays for nothing twice.
 
@@ -92,13 +120,20 @@ def live(
         budget: dollars; the call that could pass them is not made.
         batch: ask Claude through the Message Batches API: half the price, but minutes to hours.
         watch: called with role, number of replies and of prompts as each lands.
+        reranker: llm, voyage, cross-encoder or bm25; ``voyage:rerank-2.5-lite`` names the model too.
 
     Raises:
         MissingKey: if a key is missing or a placeholder.
         ProviderError: if a model is retired.
         DataError: if there is no such profile or role, or a prompt cannot be used.
     """
-    settings = {"concurrency": concurrency, "meter": Meter(budget), "batch": batch, "watch": watch}
+    settings = {
+        "concurrency": concurrency,
+        "meter": Meter(budget),
+        "batch": batch,
+        "watch": watch,
+        "reranker": reranker,
+    }
     return _with_session("live", profile, models, embedder, prompts, Cache(cache), settings)
 
 
@@ -109,12 +144,13 @@ def replay(
     models: Mapping[str, str] | None = None,
     embedder: Embedder | str | None = None,
     prompts: str | os.PathLike[str] | Mapping[str, str] | None = None,
+    reranker: str = "llm",
 ) -> Backend:
     """Return the backend that answers from a cache alone, with the settings of the recorded run; no key, no network.
 
     What is missing raises CacheMiss. Raises DataError if there is no such file.
     """
-    return _with_session("replay", profile, models, embedder, prompts, Cache(cache, fixed=True), {})
+    return _with_session("replay", profile, models, embedder, prompts, Cache(cache, fixed=True), {"reranker": reranker})
 
 
 def _with_session(
@@ -133,19 +169,21 @@ def _with_session(
 
 
 def _of_session(session: Session, texts: Mapping[str, str]) -> Backend:
-    llms = {role: session.llm(role) for role in ("summarize", "rerank", "answer", "judge")}
+    llms = {role: session.llm(role) for role in ("summarize", "answer", "judge")}
+    reranker, reranks = _reranker(session.reranker, session, texts["rerank"])
     return Backend(
         name=session.mode,
         embedder=session.embedder(),
         summarizer=llm_summarizer(llms["summarize"], texts["summarize"]),
-        reranker=llm_reranker(llms["rerank"], texts["rerank"]),
+        reranker=reranker,
         answerer=llm_answerer(llms["answer"], texts["answer"]),
         judge=llm_judge(llms["judge"], texts["judge"]),
-        models={role: llm.name for role, llm in llms.items() if role != "judge"},
+        models={"summarize": llms["summarize"].name, "rerank": reranks, "answer": llms["answer"].name},
         prompts=texts,
         threshold=session.profile.threshold,
         levels=COOKBOOK_LEVELS if session.profile.cookbook else {},
         session=session,
+        contextualizer=llm_contextualizer(llms["summarize"], texts["context"]),
     )
 
 
@@ -187,6 +225,37 @@ def estimate_summaries(backend: Backend, chunks: Sequence[Chunk]) -> Meter:
     session = backend.session.guessing()
     _of_session(session, backend.prompts).summarizer(chunks)
     return session.meter
+
+
+def contender(
+    name: str, mode: str = "offline", *, cache: str | os.PathLike[str] = CACHE, budget: float | None = None
+) -> tuple[Contender, Session | None]:
+    """Return a reranker for `compare_rerankers`, alone on a meter, and the session behind it if there is one.
+
+    ``mode`` is offline, live or replay. A live one whose key or model is not accepted cannot run, and says why.
+    """
+    if mode == "offline" or name == "bm25":
+        return Contender(*_reranker(name)), None
+    if mode not in ("live", "replay"):
+        raise InvalidValue(f"no backend {mode!r}; the backends are offline, live, replay")
+    models = {"rerank": PROFILES["current"].models["rerank"]} if name == "llm" else {}
+    opened = Cache(cache, fixed=mode == "replay")
+    session = Session(PROFILES["current"], models, opened, cast(Mode, mode), Meter(budget), reranker=name)
+    try:
+        if mode == "live":
+            session.check()
+    except ProviderError as error:
+        return Contender(None, str(error)), None
+    return Contender(*_reranker(name, session), session.meter), session
+
+
+def estimate_rerank(
+    session: Session, questions: Sequence[Question], candidates: Sequence[Sequence[Hit]], k: int
+) -> Meter:
+    """Return what reranking these candidates would cost."""
+    guessing = session.guessing()
+    _reranker(session.reranker, guessing)[0]([question["question"] for question in questions], candidates, k)
+    return guessing.meter
 
 
 def run_all(
@@ -273,6 +342,8 @@ def build_all(
 
 def _texts(dataset: Dataset, store: Store, backend: Backend) -> list[Chunk]:
     """Return the chunks that a store needs: plain ones, or with summaries, shipped or made now."""
+    if "context" in store.fields:
+        return backend.contextualizer(dataset.chunks)
     if "summary" not in store.fields:
         return dataset.chunks
     return dataset.summaries or backend.summarizer(dataset.chunks)

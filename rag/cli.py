@@ -44,6 +44,10 @@ BackendName = Annotated[
     ),
 ]
 LIVE = "Live and replay"
+RerankerName = Annotated[
+    str | None,
+    typer.Option("--reranker", help="bm25, llm, voyage or cross-encoder; voyage:rerank-2.5-lite names the model too."),
+]
 ProfileName = Annotated[
     str, typer.Option("--profile", help="current, or cookbook (its kind of models).", rich_help_panel=LIVE)
 ]
@@ -78,6 +82,7 @@ def run(
     k: K = 3,
     fetch_k: FetchK = 20,
     threshold: Threshold = None,
+    reranker: RerankerName = None,
     split: Annotated[str, typer.Option(help="Questions to ask: dev, test or all.")] = "dev",
     limit: Annotated[int | None, typer.Option(help="Ask the first N questions only.", min=1)] = None,
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for rows, results and plot.")] = OUT,
@@ -105,15 +110,15 @@ def run(
     chosen = [find_level(name.strip()) for name in dict.fromkeys(levels.split(","))]
     screen = Console(stderr=True, quiet=as_json)
     bar, say, watch = _progress(screen)
-    limits = {"concurrency": concurrency, "batch": batch, "budget": budget, "watch": watch}
-    with_backend = _backend(backend, profile, model, embedder, prompts, cache, **limits)
+    limits: dict[str, Any] = {"concurrency": concurrency, "batch": batch, "budget": budget, "watch": watch}
+    with_backend = _backend(backend, profile, model, embedder, prompts, cache, reranker, **limits)
     data = load_dataset(dataset)
     questions = select(data.questions, split, limit)
     writable(out)
     settings: dict[str, Any] = {"k": k, "fetch_k": fetch_k, "threshold": threshold}
     if with_backend.name == "live":
         guess = estimate(with_backend, data, questions, chosen, repeats=repeats, **settings)
-        _ask_before_paying(with_backend, guess, screen, yes)
+        _ask_before_paying(with_backend.session, guess, screen, yes)
     with bar:
         say(f"indexing {len(data.chunks)} chunks")
         pipelines = build_all(data, chosen, with_backend, **settings)
@@ -261,15 +266,55 @@ def summarize(
     writable(out.parent)
     screen = Console(stderr=True)
     bar, _, watch = _progress(screen)
-    limits = {"concurrency": concurrency, "batch": batch, "budget": budget, "watch": watch}
+    limits: dict[str, Any] = {"concurrency": concurrency, "batch": batch, "budget": budget, "watch": watch}
     with_backend = _backend(backend, profile, model, "lsa" if backend != "offline" else None, prompts, cache, **limits)
     if with_backend.name == "live":
-        _ask_before_paying(with_backend, estimate_summaries(with_backend, texts), screen, yes)
+        _ask_before_paying(with_backend.session, estimate_summaries(with_backend, texts), screen, yes)
     with bar:
         write_json(out, with_backend.summarizer(texts))
     if with_backend.session:
         _console().print(_costs("paid for", with_backend.session.meter.table()))
     _console().print(f"{len(texts)} summaries by {with_backend.models['summarize']}, written to {out}", soft_wrap=True)
+
+
+@app.command()
+def rerankers(
+    names: Annotated[str, typer.Argument(help="Rerankers, with commas between them.")] = "bm25",
+    dataset: Dataset = "handbook",
+    backend: BackendName = "offline",
+    level: Annotated[str, typer.Option(help="Level whose search finds the candidates, with LSA.")] = "summary",
+    k: K = 3,
+    fetch_k: FetchK = 20,
+    split: Annotated[str, typer.Option(help="Questions to ask: dev, test or all.")] = "dev",
+    limit: Annotated[int | None, typer.Option(help="Ask the first N questions only.", min=1)] = None,
+    cache: CacheFile = CACHE,
+    budget: Budget = None,
+    yes: Yes = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the rows as JSON and nothing else.")] = False,
+) -> None:
+    """Compare rerankers over the same candidates: quality, calls, dollars, milliseconds. Nothing is answered.
+
+    Example: `rag rerankers bm25,llm,voyage,cross-encoder --backend live`
+    """
+    from rag.backend import build, contender, estimate_rerank, offline
+    from rag.data import load_dataset, select
+    from rag.evaluation.rerankers import compare_rerankers
+
+    data = load_dataset(dataset)
+    questions = select(data.questions, split, limit)
+    db = build(data, level, offline(), k=k).db
+    candidates = db.search_many([question["question"] for question in questions], fetch_k)
+    contenders = {}
+    for name in dict.fromkeys(names.split(",")):
+        contenders[name], session = contender(name, backend, cache=cache, budget=budget)
+        if session and session.mode == "live":
+            guess = estimate_rerank(session, questions, candidates, k)
+            _ask_before_paying(session, guess, Console(stderr=True, quiet=as_json and yes), yes)
+    rows = compare_rerankers(questions, candidates, contenders, k)
+    if as_json:
+        print(json.dumps(rows, indent=2))
+        return
+    _print_rerankers(rows, f"{data.name}, {split} questions, k = {k} of {fetch_k} candidates ({db.embedder.name})")
 
 
 cache_app = typer.Typer(no_args_is_help=True, help="Look into the cache of paid replies, or delete from it.")
@@ -318,6 +363,7 @@ def _backend(
     embedder: str | None,
     prompts: Path | None,
     cache: Path,
+    reranker: str | None = None,
     **limits: Any,
 ) -> Any:
     from rag.backend import live, offline, replay
@@ -328,23 +374,24 @@ def _backend(
     who: dict[str, Any] = {
         "profile": profile, "models": {role: id_ for role, _, id_ in pairs}, "embedder": embedder, "prompts": prompts,
     }  # fmt: skip
+    who |= {"reranker": reranker} if reranker else {}
     if name == "offline":
         if models or embedder or prompts or profile != "current":
             raise DataError("--profile, --model, --embedder and --prompts need --backend live or replay")
-        return offline()
+        return offline(reranker=reranker or "bm25")
     if name not in ("live", "replay"):
         raise DataError(f"no backend {name!r}; the backends are offline, live, replay")
     return live(**who, cache=cache, **limits) if name == "live" else replay(cache, **who)
 
 
-def _ask_before_paying(backend: Any, guess: Any, screen: Console, yes: bool) -> None:
+def _ask_before_paying(session: Any, guess: Any, screen: Console, yes: bool) -> None:
     """Show what a run will cost, and ask; nothing to pay, nothing to ask."""
     if not guess.calls:
         return
-    screen.print(_costs("about to be paid for (tokens are estimated)", guess.table(), backend.session.concurrency))
-    if backend.session.meter.budget is not None:
-        screen.print(f"budget: ${backend.session.meter.budget:g}")
-    backend.session.check()
+    screen.print(_costs("about to be paid for (tokens are estimated)", guess.table(), session.concurrency))
+    if session.meter.budget is not None:
+        screen.print(f"budget: ${session.meter.budget:g}")
+    session.check()
     if yes:
         return
     if not sys.stdin.isatty():
@@ -452,6 +499,34 @@ def _print_comparison(comparison: Any, step: float) -> None:
 
 def _short(value: float, sign: str = "") -> str:
     return f"{value:{sign}.3f}".replace("0.", ".", 1).replace("1.000", "1")
+
+
+def _print_rerankers(rows: list[dict[str, Any]], title: str) -> None:
+    table = Table(title=title, caption="$ and ms: of this run", box=box.SIMPLE, padding=(0, 0, 0, 1))
+    formats = {
+        "precision": "{:.3f}", "recall": "{:.3f}", "mrr": "{:.3f}", "calls": "{}", "cached": "{}",
+        "dollars": "{:.4f}", "dollars_per_1000": "{:.3f}", "ms": "{:.1f}",
+    }  # fmt: skip
+    heads = {
+        "precision": "P",
+        "recall": "R",
+        "mrr": "MRR",
+        "dollars": "$",
+        "dollars_per_1000": "$/1000",
+        "ms": "ms each",
+    }
+    table.add_column("reranker", no_wrap=True)
+    for key in formats:
+        table.add_column(heads.get(key, key), justify="right")
+    for row in rows:
+        cells = ["–" if row.get(key) is None else form.format(row[key]) for key, form in formats.items()]
+        table.add_row(row["reranker"], *cells)
+    console = _console()
+    console.print(table)
+    for row in rows:
+        if row["note"]:
+            kept = f"kept the order at {row['fallbacks']} questions: " if row.get("fallbacks") else "did not run: "
+            console.print(Text(f"{row['reranker']} {kept}{row['note']}"), soft_wrap=True)
 
 
 def _warnings(result: dict[str, Any]) -> list[str]:

@@ -13,7 +13,7 @@ from rag.errors import DataError, InvalidValue, check_at_least
 from rag.hybrid import BM25DB, HybridDB, WeightedHybridDB
 from rag.rerank import Reranker
 from rag.types import Answer, Chunk, Hit, Ranking, Retrieval
-from rag.vector_db import CookbookSummaryDB, CookbookVectorDB, SummaryIndexedVectorDB, VectorDB
+from rag.vector_db import ContextIndexedVectorDB, CookbookSummaryDB, CookbookVectorDB, SummaryIndexedVectorDB, VectorDB
 
 
 class Named(Protocol):
@@ -71,10 +71,11 @@ BM25 = Level("bm25", "BM25 (no vectors)", BM25DB, reranked=False, cosine=False)
 BASIC = Level("basic", "Basic RAG", VectorDB, reranked=False)
 SUMMARY = Level("summary", "Summary Indexing", SummaryIndexedVectorDB, reranked=False)
 RERANK = Level("rerank", "Summary Indexing + Re-Ranking", SummaryIndexedVectorDB, reranked=True)
+CONTEXT = Level("context", "Contextual Indexing", ContextIndexedVectorDB, reranked=False)
 HYBRID = Level("hybrid", "Hybrid (vectors + BM25 by ranks)", HybridDB, reranked=False)
 WEIGHTED = Level("weighted", "Hybrid (vectors + BM25 by scores)", WeightedHybridDB, reranked=False)
 STAGES = (BASIC, SUMMARY, RERANK)  # the course's three levels
-LEVELS = {level.name: level for level in (BM25, *STAGES, HYBRID, WEIGHTED)}
+LEVELS = {level.name: level for level in (BM25, *STAGES, CONTEXT, HYBRID, WEIGHTED)}
 _AS_PUBLISHED = (  # the cookbook embeds a summary behind the text, and shows another part of a hit at each level
     replace(BASIC, store=CookbookVectorDB, shown=("text",)),
     replace(SUMMARY, store=CookbookSummaryDB, shown=("chunk_heading", "text", "summary")),

@@ -84,7 +84,7 @@ class VectorDB:
             DataError: if the chunks cannot be used, before anything is embedded.
             IndexMismatch: if the stored index was made from something else and ``rebuild`` is False.
         """
-        chunks = load_chunks(chunks_or_path, summaries="summary" in self.fields)
+        chunks = load_chunks(chunks_or_path, summaries="summary" in self.fields, contexts="context" in self.fields)
         stored = None if self.folder is None else self.folder / f"{self.name}.npz"
         if stored is not None and stored.exists():
             try:
@@ -234,6 +234,12 @@ class SummaryIndexedVectorDB(VectorDB):
     """The store of level 2: heading, then summary, then text, so that a long text cannot push the summary out."""
 
     fields = ("chunk_heading", "summary", "text")
+
+
+class ContextIndexedVectorDB(VectorDB):
+    """The store of contextual indexing: a sentence on the chunk's place in its document before heading and text."""
+
+    fields = ("context", "chunk_heading", "text")
 
 
 class CookbookVectorDB(VectorDB):
