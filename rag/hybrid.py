@@ -96,6 +96,7 @@ class HybridDB(SummaryIndexedVectorDB):
         self, queries: Sequence[str], k: int = 3, similarity_threshold: float | None = None
     ) -> list[list[Hit]]:
         """Return for each query the k best chunks by the fused score; see `VectorDB.search_many`."""
+        check_search(self.name, len(self), queries, k)
         depth = max(DEPTH, k)
         by_vectors = super().search_many(queries, depth, similarity_threshold)
         return [self._fused(terms(query), hits, k, depth) for query, hits in zip(queries, by_vectors, strict=True)]

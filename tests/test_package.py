@@ -11,7 +11,7 @@ LAYERS = {  # a module may import from its own layer and from those below
     "types errors": 0,
     "providers": 1,
     "data prompts chunking lexical": 1,
-    "vector_db hybrid rerank answer summarize contextualize": 2,
+    "vector_db milvus_db hybrid rerank answer summarize contextualize": 2,
     "pipeline": 3,
     "evaluation": 4,
     "backend": 5,

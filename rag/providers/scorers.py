@@ -11,7 +11,6 @@ import math
 import os
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import Any
 
 from rag.errors import ProviderError
@@ -58,10 +57,9 @@ class VoyageRerank:
         *,
         api_key: str | None = None,
         base_url: str | None = None,
-        concurrency: int = 4,
         pause: Callable[[float], object] = time.sleep,
     ) -> None:
-        self.model, self.concurrency, self.pause = model, concurrency, pause
+        self.model, self.pause = model, pause
         self._given_key = api_key
         key = (api_key or os.environ.get(KEY) or "").strip()
         home = ATLAS if key.startswith("al-") else HOME
@@ -81,25 +79,19 @@ class VoyageRerank:
         return find_key(KEY, given=self._given_key)
 
     def complete(self, prompts: Sequence[Prompt], on_reply: Callable[[int, Reply], None] | None = None) -> list[Reply]:
-        """Return the scores of each prompt's documents, in order; see `LLM.complete`.
+        """Return the scores of each prompt's documents, one call after the other; see `LLM.complete`.
 
         Raises:
             MissingKey: if there is no key, before any call.
             ProviderError: at the first call that can never succeed.
         """
         key = self.connect() if prompts else ""
-        replies: dict[int, Reply] = {}
-        with ThreadPoolExecutor(self.concurrency) as pool:
-            futures = {pool.submit(self._ask, prompt, key): i for i, prompt in enumerate(prompts)}
-            try:
-                for future in as_completed(futures):
-                    i = futures[future]
-                    replies[i] = future.result()
-                    if on_reply:
-                        on_reply(i, replies[i])
-            finally:
-                pool.shutdown(cancel_futures=True)
-        return [replies[i] for i in range(len(prompts))]
+        replies = []
+        for i, prompt in enumerate(prompts):
+            replies.append(self._ask(prompt, key))
+            if on_reply:
+                on_reply(i, replies[i])
+        return replies
 
     def _ask(self, prompt: Prompt, key: str) -> Reply:
         """Return the scores, asked again while the service has a passing trouble."""
