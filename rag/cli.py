@@ -7,6 +7,7 @@ import json
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -317,6 +318,73 @@ def rerankers(
     _print_rerankers(rows, f"{data.name}, {split} questions, k = {k} of {fetch_k} candidates ({db.embedder.name})")
 
 
+@app.command()
+def sweep(
+    dataset: Dataset = "handbook",
+    backend: BackendName = "offline",
+    levels: Annotated[str, typer.Option(help="Levels to try.")] = "basic,summary,rerank,hybrid",
+    k: Annotated[str, typer.Option("--k", help="Numbers of chunks to try.")] = "3",
+    fetch_k: Annotated[str, typer.Option("--fetch-k", help="Numbers of candidates to try.")] = "10,20",
+    embedders: Annotated[str, typer.Option(help="Embedders to try; others than lsa need live or replay.")] = "lsa",
+    reranker: Annotated[str, typer.Option("--rerankers", help="Rerankers to try.")] = "bm25",
+    metric: Annotated[str, typer.Option(help="What decides: F1, recall, precision, MRR or accuracy.")] = "F1",
+    seed: Annotated[int, typer.Option(help="Seed of the resampling.")] = 0,
+    top: Annotated[int, typer.Option(help="Show the N best.", min=1)] = 10,
+    profile: ProfileName = "current",
+    model: Models = None,
+    cache: CacheFile = CACHE,
+    concurrency: Concurrency = 8,
+    budget: Budget = None,
+    yes: Yes = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the sweep as JSON and nothing else.")] = False,
+) -> None:
+    """Try settings on the dev questions, and report the best of them once on the test questions.
+
+    Example: `rag sweep --levels basic,summary,hybrid --k 1,3,5 --metric recall`
+    """
+    from rag.data import load_dataset
+    from rag.sweep import UNUSED, grid
+    from rag.sweep import sweep as try_all
+
+    def backend_of(embedder: str, reranker: str) -> Any:
+        if backend == "offline":
+            if embedder not in (UNUSED, "lsa"):
+                raise DataError(f"the embedder {embedder} needs --backend live or replay")
+            return _backend("offline", "current", None, None, None, cache, reranker or None)
+        limits: dict[str, Any] = {"concurrency": concurrency, "budget": budget}
+        return _backend(backend, profile, model, embedder or "lsa", None, cache, reranker or "bm25", **limits)
+
+    data = load_dataset(dataset)
+    settings = grid(
+        _listed(levels), _numbers("k", k), _numbers("fetch-k", fetch_k), _listed(embedders), _listed(reranker)
+    )
+    screen = Console(stderr=True, quiet=as_json)
+    if backend == "live":
+        said = "no more than the budget" if budget else "no budget is set (--budget)"
+        screen.print(
+            f"{len(settings)} settings; calls are paid for once and kept in {cache}; {said}, for each pair of models"
+        )
+        if not yes:
+            raise DataError("a paid sweep begins with --yes")
+    with screen.status("") as status:
+        made = try_all(data, settings, backend_of, metric=metric, seed=seed, progress=status.update)
+    if as_json:
+        print(json.dumps(asdict(made), indent=2))
+        return
+    _print_sweep(made, f"{data.name}: {metric} on {made.n_dev} dev questions", top)
+
+
+def _listed(text: str) -> list[str]:
+    return [part.strip() for part in dict.fromkeys(text.split(",")) if part.strip()]
+
+
+def _numbers(name: str, text: str) -> list[int]:
+    parts = _listed(text)
+    if not parts or not all(part.isdecimal() for part in parts):
+        raise DataError(f"--{name} must be numbers with commas between them, got {text!r}")
+    return [int(part) for part in parts]
+
+
 cache_app = typer.Typer(no_args_is_help=True, help="Look into the cache of paid replies, or delete from it.")
 app.add_typer(cache_app, name="cache")
 
@@ -527,6 +595,27 @@ def _print_rerankers(rows: list[dict[str, Any]], title: str) -> None:
         if row["note"]:
             kept = f"kept the order at {row['fallbacks']} questions: " if row.get("fallbacks") else "did not run: "
             console.print(Text(f"{row['reranker']} {kept}{row['note']}"), soft_wrap=True)
+
+
+def _print_sweep(made: Any, title: str, top: int) -> None:
+    table = Table(title=title, box=box.SIMPLE, padding=(0, 0, 0, 1))
+    table.add_column("setting", no_wrap=True)
+    for name in (made.metric, "differs", "95 % interval", "p", "Holm"):
+        table.add_column(name, justify="right", no_wrap=True)
+    shown = made.tried[:top]
+    for one in [*shown, *(one for one in made.tried[top:] if one.setting == made.baseline.setting)]:
+        if one.setting == made.baseline.setting:
+            table.add_row(str(one.setting), f"{one.value:.3f}", "–", "–", "–", "–", style="bold")
+            continue
+        ends = f"{one.low:+.3f} to {one.high:+.3f}"
+        table.add_row(
+            str(one.setting), f"{one.value:.3f}", f"{one.difference:+.3f}", ends, f"{one.p:.3f}", f"{one.p_holm:.3f}"
+        )
+    console = _console()
+    console.print(table)
+    compared = f"differences to {made.baseline.setting}; Holm: p corrected for all {len(made.tried) - 1} of them"
+    console.print(f"{len(shown)} best of {len(made.tried)} settings; {compared}")
+    console.print(Text(str(made)), soft_wrap=True)
 
 
 def _warnings(result: dict[str, Any]) -> list[str]:

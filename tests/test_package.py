@@ -15,7 +15,7 @@ LAYERS = {  # a module may import from its own layer and from those below
     "pipeline": 3,
     "evaluation": 4,
     "backend": 5,
-    "compat": 6,
+    "compat sweep": 6,
     "cli": 7,
 }
 LAYER = {name: layer for names, layer in LAYERS.items() for name in names.split()}
