@@ -1,6 +1,7 @@
 """The cookbook's function names and call shapes, over this package: its notebooks keep working with new imports only.
 
-Reranking, answers and verdicts are the offline stand-ins' unless a ``judge`` is given. Different on purpose: each level
+Reranking, answers and verdicts are the offline stand-ins' unless an ``llm`` (`rag.providers.claude.Claude`) or a
+``judge`` is given. Different on purpose: each level
 answers from its own retrieval, a failed question keeps its place, and no verdict is lost. These functions go question
 by question; `rag.evaluate` does both evaluations in one pass.
 """
@@ -10,14 +11,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from rag.answer import quote_answers
+from rag.answer import llm_answerer, quote_answers
 from rag.data import PathOrRecords, load_questions, read_json
 from rag.errors import DataError
 from rag.evaluation import retrieval_metrics as metrics
 from rag.evaluation.judge import OVERLAP, Judge
 from rag.evaluation.plots import plot_levels
 from rag.pipeline import BASIC, LEVELS, RERANK, SUMMARY, Level, Pipeline
-from rag.rerank import bm25_reranker
+from rag.providers.base import LLM
+from rag.rerank import Reranker, bm25_reranker, llm_reranker
 from rag.types import Answer, Hit
 from rag.vector_db import SummaryIndexedVectorDB, VectorDB
 
@@ -55,33 +57,39 @@ def retrieve_level_two(query: str, db: VectorDB) -> tuple[list[Hit], str]:
     return _retrieve(_level(SUMMARY, db), query)
 
 
-def retrieve_advanced(query: str, db: VectorDB, k: int = 3, initial_k: int = 20) -> tuple[list[Hit], str]:
+def retrieve_advanced(
+    query: str, db: VectorDB, k: int = 3, initial_k: int = 20, *, llm: LLM | None = None
+) -> tuple[list[Hit], str]:
     """Return level 3's k hits, reranked out of ``initial_k`` candidates, and the context made of them."""
-    return _retrieve(_level(RERANK, db, k, initial_k), query)
+    return _retrieve(_level(RERANK, db, k, initial_k, llm), query)
 
 
-def rerank_results(query: str, results: Sequence[Hit], k: int = 5) -> list[Hit]:
+def rerank_results(query: str, results: Sequence[Hit], k: int = 5, *, llm: LLM | None = None) -> list[Hit]:
     """Return the best k of these hits, best first."""
-    return bm25_reranker([query], [results], k)[0].hits
+    return _reranker(llm)([query], [results], k)[0].hits
 
 
-def answer_query_base(query: str, db: VectorDB) -> str:
+def answer_query_base(query: str, db: VectorDB, *, llm: LLM | None = None) -> str:
     """Answer from level 1's retrieval."""
-    return _level(BASIC, db).ask(query).text
+    return _level(BASIC, db, llm=llm).ask(query).text
 
 
-def answer_query_level_two(query: str, db: VectorDB) -> str:
+def answer_query_level_two(query: str, db: VectorDB, *, llm: LLM | None = None) -> str:
     """Answer from level 2's retrieval."""
-    return _level(SUMMARY, db).ask(query).text
+    return _level(SUMMARY, db, llm=llm).ask(query).text
 
 
-def answer_query_level_three(query: str, db: VectorDB) -> str:
+def answer_query_level_three(query: str, db: VectorDB, *, llm: LLM | None = None) -> str:
     """Answer from level 3's retrieval."""
-    return _level(RERANK, db).ask(query).text
+    return _level(RERANK, db, llm=llm).ask(query).text
 
 
-def _level(level: Level, db: VectorDB, k: int = 3, fetch_k: int = 20) -> Pipeline:
-    return Pipeline(level, db, bm25_reranker, quote_answers, k, fetch_k)
+def _level(level: Level, db: VectorDB, k: int = 3, fetch_k: int = 20, llm: LLM | None = None) -> Pipeline:
+    return Pipeline(level, db, _reranker(llm), llm_answerer(llm) if llm else quote_answers, k, fetch_k)
+
+
+def _reranker(llm: LLM | None) -> Reranker:
+    return llm_reranker(llm) if llm else bm25_reranker
 
 
 def _retrieve(pipeline: Pipeline, query: str) -> tuple[list[Hit], str]:

@@ -86,4 +86,5 @@ def clean_summary(reply: str) -> str:
     """
     text = re.sub(r"</?\s*summary\s*>|```\w*", "", reply, flags=re.IGNORECASE).strip()
     introduction = r"\A(?:\W*here(?:'s|’s| is| are)\b[^\n:]{0,80}|\W*summary(?: of [^\n:]{0,60})?\W{0,2}):[\s*]*"
+    text = re.sub(r"\A#+ *summary *\n", "", text, flags=re.IGNORECASE)
     return re.sub(introduction, "", text, count=1, flags=re.IGNORECASE).strip()

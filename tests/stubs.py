@@ -181,7 +181,9 @@ class ClaudeStub(Server):
 
     def authorize(self, headers):
         if headers.get("authorization") != f"Bearer {KEY}":
-            raise Fault(401, "authentication_error", f"invalid bearer token {headers.get('authorization')}")
+            raise Fault(
+                401, "authentication_error", f"invalid key {headers.get('authorization', '').rpartition(' ')[2]}"
+            )
         if headers.get("anthropic-version") not in (TODAY, OLD):
             raise Fault(400, "invalid_request_error", "anthropic-version: not a valid version")
 
@@ -316,7 +318,7 @@ class VoyageStub(Server):
         if path not in ("/embeddings", "/rerank"):
             raise Fault(404, "", "Not Found")
         if headers.get("authorization") != f"Bearer {VOYAGE_KEY}":
-            raise Fault(401, "", f"Provided API key is invalid: {headers.get('authorization')}")
+            raise Fault(401, "", f"Provided API key is invalid: {headers.get('authorization', '').rpartition(' ')[2]}")
         with self.lock:
             self.calls.append(body)
         self.fault()

@@ -3,6 +3,7 @@
 import matplotlib as mpl
 import pytest
 from conftest import make_chunk
+from stubs import KEY, VOYAGE_KEY, ClaudeStub, VoyageStub, running
 
 from rag.compat import (
     SummaryIndexedVectorDB,
@@ -22,6 +23,7 @@ from rag.compat import (
 from rag.data import read_json, write_json
 from rag.errors import DataError
 from rag.evaluation.judge import Judge
+from rag.providers.claude import Claude
 from rag.types import Verdict
 
 mpl.use("agg")
@@ -61,6 +63,27 @@ def test_the_cookbooks_cells_run_unchanged(cookbook, tmp_path):
     assert all(document["metadata"]["summary"] in context for document in documents)
     assert rerank_results("q", results, k=2) == rerank_results("q", results)[:2]
     assert calculate_mrr(["x", "a"], {"a"}) == 0.5
+
+
+def test_an_llm_or_a_key_takes_the_place_of_the_stand_ins(monkeypatch):
+    chunks = [make_chunk(name, f"{name} {name}", name, summary=f"S-{name}") for name in ("apple", "pear", "plum")]
+    with running(ClaudeStub()) as claude, running(VoyageStub()) as voyage:
+        monkeypatch.setenv("VOYAGE_BASE_URL", voyage.url)
+        llm = Claude("claude-haiku-5-5", api_key=KEY, base_url=claude.url)
+        db = VectorDB("fruit", VOYAGE_KEY)  # the cookbook's second argument
+        db.load_data(chunks)
+        summary_db = SummaryIndexedVectorDB("fruit", api_key=VOYAGE_KEY).load_data(chunks)
+        hits = db.search("apple pear", k=3)
+        assert {call["model"] for call in voyage.calls} == {"voyage-4"}
+        assert rerank_results("apple", hits, k=2, llm=llm) == [hits[1], hits[0]]
+        assert answer_query_base("apple", db, llm=llm).startswith("Written for")
+        for answer in (answer_query_level_two, answer_query_level_three):
+            assert answer("apple", summary_db, llm=llm).startswith("Written for")
+        documents, context = retrieve_advanced("apple", summary_db, llm=llm)
+        assert context.count("S-") == len(documents) == 3
+        assert len(claude.calls) == 1 + 1 + 1 + 2 + 1
+    with pytest.raises(ValueError, match="not both"):
+        VectorDB("fruit", "key", embedder=db.embedder)
 
 
 def test_a_failing_function_costs_its_own_question_only(db, questions):

@@ -10,8 +10,9 @@ import os
 import random
 import threading
 import time
+import weakref
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -126,25 +127,30 @@ class Claude:
         """
         if not prompts:
             return []
-        client, stop = self.connect(), threading.Event()
+        client, stop, lock = self.connect(), threading.Event(), threading.Lock()
         replies: dict[int, Reply] = {}
 
-        def land(i: int, reply: Reply) -> None:
-            replies[i] = reply
-            if on_reply:
-                on_reply(i, reply)
+        def work(i: int) -> None:
+            if stop.is_set():
+                return
+            try:
+                reply = self.ask(client, prompts[i], stop)
+                with lock:  # it is reported before the next one is asked, so that a killed run loses nothing
+                    replies[i] = reply
+                    if on_reply:
+                        on_reply(i, reply)
+            except BaseException:
+                stop.set()
+                raise
 
         with ThreadPoolExecutor(self.concurrency) as pool:
-            futures = {pool.submit(self.ask, client, prompt, stop): i for i, prompt in enumerate(prompts)}
+            futures = [pool.submit(work, i) for i in range(len(prompts))]
             try:
                 for future in as_completed(futures):
-                    land(futures[future], future.result())
-            finally:  # an error or Ctrl-C: what is under way is paid for, so it is kept
+                    future.result()
+            finally:  # an error or Ctrl-C: what is under way is paid for, so it is waited for
                 stop.set()
                 pool.shutdown(cancel_futures=True)
-                for i, reply in _finished(futures):
-                    if i not in replies:
-                        land(i, reply)
         return [replies[i] for i in range(len(prompts))]
 
     def connect(self) -> "anthropic.Anthropic":
@@ -165,6 +171,7 @@ class Claude:
                 max_retries=0,
                 default_headers={"anthropic-version": self.api_version},
             )
+            weakref.finalize(self, self._client.close)
         return self._client
 
     def ask(self, client: "anthropic.Anthropic", prompt: Prompt, stop: threading.Event) -> Reply:
@@ -264,11 +271,6 @@ def read_message(message: Any) -> Reply:
         input_tokens=getattr(usage, "input_tokens", 0) or 0,
         output_tokens=getattr(usage, "output_tokens", 0) or 0,
     )
-
-
-def _finished(futures: dict[Future[Reply], int]) -> list[tuple[int, Reply]]:
-    done = [(future, i) for future, i in futures.items() if future.done() and not future.cancelled()]
-    return [(i, future.result()) for future, i in done if future.exception() is None]
 
 
 def _asked_to_wait(error: "anthropic.APIStatusError") -> float | None:
