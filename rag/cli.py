@@ -18,6 +18,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 from rich.table import Table
 from rich.text import Text
 
+from rag import cli_beyond, cli_evaluation
 from rag.errors import DataError, RagError
 
 OUT = Path("evaluation/results")
@@ -130,6 +131,7 @@ def run(
         print(json.dumps([{**result, "card": one.card} for one, result in zip(runs, results, strict=True)], indent=2))
         return
     _print_results(results, f"{data.name}, {split} questions, {with_backend.name} backend, k = {k}", repeats)
+    cli_evaluation.print_accuracy(runs[: len(chosen)])
     if with_backend.session:
         _console().print(_costs("paid for", with_backend.session.meter.table()))
     _print_next(out, time.perf_counter() - start, len(data.chunks))
@@ -140,7 +142,9 @@ def ask(
     question: Annotated[str, typer.Argument(help="The question.")],
     dataset: Dataset = "handbook",
     backend: BackendName = "offline",
-    level: Annotated[str, typer.Option(help="basic, summary or rerank.")] = "rerank",
+    level: Annotated[
+        str, typer.Option(help="A level: bm25, basic, summary, rerank, context, hybrid or weighted.")
+    ] = "rerank",
     k: K = 3,
     fetch_k: FetchK = 20,
     threshold: Threshold = None,
@@ -221,28 +225,6 @@ def audit(dataset: Dataset = "handbook") -> None:
 
 
 @app.command()
-def compare(
-    folders: Annotated[list[Path], typer.Argument(help="Folders that rag run wrote.")],
-    levels: Annotated[str | None, typer.Option(help="Levels to compare, with commas between them; else all.")] = None,
-    step: Annotated[float, typer.Option(help="Also say how many questions a step of this size takes.")] = 0.05,
-    seed: Annotated[int, typer.Option(help="Seed of the resampling.")] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the comparison as JSON and nothing else.")] = False,
-) -> None:
-    """Compare saved runs question by question: differences with intervals, p values, and what n can show.
-
-    Example: `rag compare evaluation/results --step .1`
-    """
-    from rag.evaluation.compare import compare as compare_runs
-    from rag.evaluation.run import load_named_runs
-
-    comparison = compare_runs(load_named_runs(folders, levels.split(",") if levels else None), seed=seed)
-    if as_json:
-        print(comparison.to_frame(step).to_json(orient="records", indent=2))
-        return
-    _print_comparison(comparison, step)
-
-
-@app.command()
 def summarize(
     chunks: Annotated[Path, typer.Argument(help="The chunks, as rag chunk writes them.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="The JSON file to write.")],
@@ -315,7 +297,9 @@ def rerankers(
     if as_json:
         print(json.dumps(rows, indent=2))
         return
-    _print_rerankers(rows, f"{data.name}, {split} questions, k = {k} of {fetch_k} candidates ({db.embedder.name})")
+    cli_beyond.print_rerankers(
+        rows, f"{data.name}, {split} questions, k = {k} of {fetch_k} candidates ({db.embedder.name})"
+    )
 
 
 @app.command()
@@ -371,7 +355,7 @@ def sweep(
     if as_json:
         print(json.dumps(asdict(made), indent=2))
         return
-    _print_sweep(made, f"{data.name}: {metric} on {made.n_dev} dev questions", top)
+    cli_beyond.print_sweep(made, f"{data.name}: {metric} on {made.n_dev} dev questions", top)
 
 
 def _listed(text: str) -> list[str]:
@@ -419,6 +403,11 @@ def cache_prune(
     if not cache.exists():
         raise DataError(f"no cache {cache} (looked for {cache.absolute()})")
     _console().print(f"{Cache(cache).prune(model=model, days=days)} entries deleted from {cache}", soft_wrap=True)
+
+
+for measure in (cli_evaluation.compare, cli_evaluation.report, cli_evaluation.agreement):
+    app.command()(measure)
+app.add_typer(cli_evaluation.cookbook, name="cookbook")
 
 
 # ---------------------------------------------------------------------------------------------- paying
@@ -523,7 +512,10 @@ def _plot(runs: list[Any], path: Path) -> None:
 
 def _print_results(results: list[dict[str, Any]], title: str, repeats: int = 1) -> None:
     table = Table(
-        title=title, caption=f"accuracy judged by: {results[0]['judge']}", box=box.SIMPLE, padding=(0, 0, 0, 1)
+        title=title,
+        caption=f"accuracy: correct of all questions; judge: {results[0]['judge']}",
+        box=box.SIMPLE,
+        padding=(0, 0, 0, 1),
     )
     table.add_column("level")
     for name in ("precision", "recall", "F1", "MRR", "accuracy", "n", "undecided", "errors"):
@@ -538,84 +530,6 @@ def _print_results(results: list[dict[str, Any]], title: str, repeats: int = 1) 
     for result in results:
         for line in _warnings(result):
             console.print(f"{result['level']}: {line}")
-
-
-def _print_comparison(comparison: Any, step: float) -> None:
-    table = Table(box=box.SIMPLE, padding=(0, 0, 0, 1))
-    table.add_column("metric and runs", no_wrap=True)
-    for name in ("change", "95 % from to", "p", "Holm", "won/lost", "shows", f"n: {step:g}".replace("0.", ".")):
-        table.add_column(name, justify="right", no_wrap=True)
-    metric = None
-    for one in comparison.differences:
-        if one.metric != metric:
-            table.add_row(Text(one.metric, "bold"))
-            metric = one.metric
-        ends = f"{_short(one.low, '+')} {_short(one.high, '+')}"
-        detectable = "–" if one.detectable is None else _short(one.detectable)
-        cells = [_short(one.difference, "+"), ends, _short(one.p), _short(one.p_holm)]
-        plan = [f"{one.won}/{one.lost}", detectable, str(one.needed(step) or "–")]
-        table.add_row(f"  {one.first} → {one.second}", *cells, *plan)
-    console = _console()
-    console.print(table)
-    for line in comparison.notes():
-        console.print(Text(line))
-    legend = (
-        f"shows: the true change that these questions show four times out of five; n: questions that {step:g} takes"
-    )
-    console.print(legend, style="dim")
-
-
-def _short(value: float, sign: str = "") -> str:
-    return f"{value:{sign}.3f}".replace("0.", ".", 1).replace("1.000", "1")
-
-
-def _print_rerankers(rows: list[dict[str, Any]], title: str) -> None:
-    table = Table(title=title, caption="$ and ms: of this run", box=box.SIMPLE, padding=(0, 0, 0, 1))
-    formats = {
-        "precision": "{:.3f}", "recall": "{:.3f}", "mrr": "{:.3f}", "calls": "{}", "cached": "{}",
-        "dollars": "{:.4f}", "dollars_per_1000": "{:.3f}", "ms": "{:.1f}",
-    }  # fmt: skip
-    heads = {
-        "precision": "P",
-        "recall": "R",
-        "mrr": "MRR",
-        "dollars": "$",
-        "dollars_per_1000": "$/1000",
-        "ms": "ms each",
-    }
-    table.add_column("reranker", no_wrap=True)
-    for key in formats:
-        table.add_column(heads.get(key, key), justify="right")
-    for row in rows:
-        cells = ["–" if row.get(key) is None else form.format(row[key]) for key, form in formats.items()]
-        table.add_row(row["reranker"], *cells)
-    console = _console()
-    console.print(table)
-    for row in rows:
-        if row["note"]:
-            kept = f"kept the order at {row['fallbacks']} questions: " if row.get("fallbacks") else "did not run: "
-            console.print(Text(f"{row['reranker']} {kept}{row['note']}"), soft_wrap=True)
-
-
-def _print_sweep(made: Any, title: str, top: int) -> None:
-    table = Table(title=title, box=box.SIMPLE, padding=(0, 0, 0, 1))
-    table.add_column("setting", no_wrap=True)
-    for name in (made.metric, "differs", "95 % interval", "p", "Holm"):
-        table.add_column(name, justify="right", no_wrap=True)
-    shown = made.tried[:top]
-    for one in [*shown, *(one for one in made.tried[top:] if one.setting == made.baseline.setting)]:
-        if one.setting == made.baseline.setting:
-            table.add_row(str(one.setting), f"{one.value:.3f}", "–", "–", "–", "–", style="bold")
-            continue
-        ends = f"{one.low:+.3f} to {one.high:+.3f}"
-        table.add_row(
-            str(one.setting), f"{one.value:.3f}", f"{one.difference:+.3f}", ends, f"{one.p:.3f}", f"{one.p_holm:.3f}"
-        )
-    console = _console()
-    console.print(table)
-    compared = f"differences to {made.baseline.setting}; Holm: p corrected for all {len(made.tried) - 1} of them"
-    console.print(f"{len(shown)} best of {len(made.tried)} settings; {compared}")
-    console.print(Text(str(made)), soft_wrap=True)
 
 
 def _warnings(result: dict[str, Any]) -> list[str]:
@@ -636,7 +550,7 @@ def _print_next(out: Path, seconds: float, n_chunks: int) -> None:
     console.print("  performance.png  the table as a plot")
     console.print("  json_results/    averages, counts and run card of each level")
     console.print("  csvs/, rows/     every question: what was found, answered and decided")
-    console.print('Next: rag ask "What does MRR measure?" --level rerank')
+    console.print(f"Next: rag report {out} -o report.html, rag compare {out}, rag ask", soft_wrap=True)
 
 
 def main() -> None:

@@ -7,7 +7,8 @@ from test_cli import rag as command
 
 from rag import Run, compare
 from rag.errors import DataError
-from rag.evaluation.run import Row, load_named_runs, load_runs
+from rag.evaluation.run import Row
+from rag.evaluation.saved import load_named_runs, load_runs
 
 BLANK = Row("", "q", ["g"], "ref", [], [], [], 0.0, 0.0, 0.0, 0.0, False, "a", None, "", "ok")
 
@@ -93,13 +94,21 @@ def test_sd_detectable_and_needed_by_hand():
 
 
 def test_what_is_not_alike_is_marked():  # N16
-    card = {"fingerprints": {"corpus": "1", "questions": "1"}, "k": 3, "judge": "x"}
+    card = {
+        "fingerprints": {"corpus": "1", "questions": "1", "prompts": {"judge": "1", "answer": "1"}},
+        "k": 3,
+        "judge": "x",
+    }
     same = compare([run_of([True], **card), run_of([True], "b", **card)])
     assert [one.note for one in same.differences] == [None] * 5
-    other = {"fingerprints": {"corpus": "1", "questions": "2", "summaries": "9"}, "k": 5, "judge": "y"}
+    other = {
+        "fingerprints": {"corpus": "1", "questions": "2", "summaries": "9", "prompts": {"judge": "2"}},
+        "k": 5,
+        "judge": "y",
+    }
     found = compare([run_of([True], **card), run_of([True], "b", **other)])
-    assert found.differences[0].note == "other questions, k 3 and 5, judge x and y"
-    assert "not like for like (other questions, k 3 and 5, judge x and y)" in found.notes()[-1]
+    assert found.differences[0].note == "other questions, other prompts (judge), k 3 and 5, judge x and y"
+    assert "not like for like (other questions, other prompts (judge), k 3 and 5, judge x and y)" in found.notes()[-1]
 
 
 def test_other_questions_are_refused():

@@ -16,7 +16,8 @@ LAYERS = {  # a module may import from its own layer and from those below
     "evaluation": 4,
     "backend": 5,
     "compat sweep": 6,
-    "cli": 7,
+    "cli_evaluation cli_beyond": 7,
+    "cli": 8,
 }
 LAYER = {name: layer for names, layer in LAYERS.items() for name in names.split()}
 
@@ -68,4 +69,4 @@ def test_providers_know_only_types_errors_words_and_themselves():
 def test_the_library_never_prints():
     for file in ROOT.rglob("*.py"):
         calls = [node for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))) if isinstance(node, ast.Call)]
-        assert file.name == "cli.py" or not [c for c in calls if getattr(c.func, "id", "") == "print"]
+        assert file.name.startswith("cli") or not [c for c in calls if getattr(c.func, "id", "") == "print"]

@@ -8,7 +8,7 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -157,10 +157,18 @@ def paired(first: tuple[str, Run], second: tuple[str, Run]) -> Pairs:
 
 def what_differs(first: Run, second: Run) -> list[str]:
     """Name what two runs differ in besides their levels: fingerprints, k, split, judge."""
-    prints = [run.card.get("fingerprints") or {} for run in (first, second)]
+    prints = [_flat(run.card.get("fingerprints") or {}) for run in (first, second)]
     changed = [name for name in prints[0] if name in prints[1] and prints[0][name] != prints[1][name]]
     settings = [(key, first.card.get(key), second.card.get(key)) for key in ("k", "split", "judge")]
     return [f"other {name}" for name in changed] + [f"{key} {a} and {b}" for key, a, b in settings if a != b]
+
+
+def _flat(prints: Mapping[str, Any]) -> dict[str, str]:
+    """Return fingerprints by name, those of a group as ``group (name)``."""
+    flat: dict[str, str] = {}
+    for name, value in prints.items():
+        flat |= {f"{name} ({part})": p for part, p in value.items()} if isinstance(value, Mapping) else {name: value}
+    return flat
 
 
 def _difference(

@@ -122,7 +122,7 @@ def parse_verdict(reply: str) -> Verdict:
         explanation, found = _read_json(text[json_like.start() :])
     else:
         explanation, found = _read_xml(text)
-    readings = {_spelled(value) for value in found}
+    readings = {spelled(value) for value in found}
     if len(readings) == 1 and None not in readings:
         return Verdict(readings.pop(), explanation)
     said = " and ".join(repr(value[:40]) for value in dict.fromkeys(found))
@@ -130,7 +130,12 @@ def parse_verdict(reply: str) -> Verdict:
     return Verdict(None, f"the verdict reads {said}" if found else nothing, reply)
 
 
-def _spelled(value: str) -> bool | None:
+def spelled(value: str) -> bool | None:
+    """Read a verdict as it is written: true or yes, false or no, in any case and dress; None for anything else.
+
+    >>> spelled(" **True**. "), spelled("no"), spelled("partially")
+    (True, False, None)
+    """
     word = re.sub(r"[\s*_`\"'.]+", "", value).lower()
     return {"true": True, "yes": True, "false": False, "no": False}.get(word)
 
@@ -157,5 +162,5 @@ def _read_xml(text: str) -> tuple[str, list[str]]:
     if about is None and re.search(r"<\s*explanation\s*>", text, re.IGNORECASE):  # it never ends: trust the end only
         verdict = r"<\s*is_correct\s*>([^<]*)<\s*/\s*is_correct\s*>\s*<\s*/\s*content\s*>\W*\Z"
     found = re.findall(verdict, outside, flags)
-    alone = [text.strip()] if not about and not found and _spelled(text) is not None else []
+    alone = [text.strip()] if not about and not found and spelled(text) is not None else []
     return about[1].strip() if about else "", [value.strip() for value in found or alone]

@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any
 from rag.data import fingerprint, read_json, read_records, write_csv, write_json, write_json_lines
 from rag.errors import DataError
 from rag.evaluation import retrieval_metrics as metrics
+from rag.evaluation import stats
 from rag.evaluation.judge import OVERLAP, Judge
-from rag.pipeline import LEVELS, Pipeline
+from rag.pipeline import Pipeline
 from rag.types import Answer, Question, Retrieval, Verdict
 
 if TYPE_CHECKING:
@@ -90,7 +91,19 @@ class Run:
             "n": len(self.rows),
             "n_scored": len(scored),
             **self._counts(),
+            "intervals": self._intervals(scored),
         }
+
+    def _intervals(self, scored: Sequence[Row]) -> dict[str, tuple[float, float]]:
+        """Return 95 % intervals: bootstrap for the retrieval means, Wilson for accuracy."""
+        correct = sum(row.is_correct is True for row in self.rows)
+        found = {"end_to_end_accuracy": stats.wilson_interval(correct, len(self.rows))}
+        if scored:
+            means = stats.bootstrap_means([[row.precision or 0, row.recall or 0, row.rr or 0] for row in scored])
+            columns = {"average_precision": means[:, 0], "average_recall": means[:, 1], "average_mrr": means[:, 2]}
+            columns["average_f1"] = stats.column_f1(means)
+            found |= {key: stats.percentile_interval(values) for key, values in columns.items()}
+        return found
 
     def _counts(self) -> dict[str, int]:
         k = self.card.get("k", 0)
@@ -226,32 +239,6 @@ def _corpus_fingerprints(pipeline: Pipeline) -> dict[str, str]:
     if "summary" in pipeline.db.fields:
         made["summaries"] = fingerprint([chunk.get("summary") for chunk in pipeline.db.chunks])
     return made
-
-
-def load_runs(folder: str | Path) -> list[Run]:
-    """Return all runs that were saved in a folder, the known levels first and in their order."""
-    names = [file.stem for file in sorted(Path(folder, "rows").glob("*.jsonl"))]
-    if not names:
-        raise DataError(f"no runs (rows/*.jsonl) in {Path(folder).absolute()}; rag run writes them")
-    known = [name for name in LEVELS if name in names]
-    return [Run.load(folder, name) for name in [*known, *(name for name in names if name not in known)]]
-
-
-def load_named_runs(folders: Sequence[str | Path], levels: Sequence[str] | None = None) -> dict[str, Run]:
-    """Return the saved runs of some folders by level, by folder and level where there are several folders.
-
-    Raises:
-        DataError: if a folder has no runs, or not those of the levels asked for.
-    """
-    named: dict[str, Run] = {}
-    for folder in folders:
-        runs = {run.level: run for run in load_runs(folder)}
-        missing = [level for level in levels or [] if level not in runs]
-        if missing:
-            raise DataError(f"no run of {', '.join(missing)} in {folder}; there are {', '.join(runs)}")
-        kept = {level: run for level, run in runs.items() if levels is None or level in levels}
-        named |= {level if len(folders) == 1 else f"{folder}/{level}": run for level, run in kept.items()}
-    return named
 
 
 def _mean(values: Sequence[float]) -> float | None:
