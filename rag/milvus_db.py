@@ -78,6 +78,8 @@ class MilvusDB(VectorDB):
         done = self._written(header, rebuild)
         for start in range(done, len(chunks), BATCH):
             self._write(chunks[start : start + BATCH], start, header)
+        if done < len(chunks):
+            self._client.flush(self.collection)  # unwritten segments are searched a hundred times slower
         self.chunks, self._n = chunks, len(chunks)
         self._client.load_collection(self.collection)
         self.vectors = np.zeros((0, self._width()), np.float32)
