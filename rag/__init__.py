@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rag.evaluation.compare import compare
     from rag.evaluation.plots import plot_levels
     from rag.evaluation.run import Run, evaluate
-    from rag.pipeline import BASIC, RERANK, SUMMARY, Pipeline
+    from rag.pipeline import BASIC, BM25, HYBRID, RERANK, SUMMARY, Pipeline
     from rag.vector_db import SummaryIndexedVectorDB, VectorDB
 
 _HOME = {
@@ -29,12 +29,14 @@ _HOME = {
     "rag.evaluation.compare": ("compare",),
     "rag.evaluation.plots": ("plot_levels",),
     "rag.evaluation.run": ("Run", "evaluate"),
-    "rag.pipeline": ("BASIC", "RERANK", "SUMMARY", "Pipeline"),
+    "rag.pipeline": ("BASIC", "BM25", "HYBRID", "RERANK", "SUMMARY", "Pipeline"),
     "rag.vector_db": ("SummaryIndexedVectorDB", "VectorDB"),
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 __all__ = [
     "BASIC",
+    "BM25",
+    "HYBRID",
     "RERANK",
     "SUMMARY",
     "Backend",

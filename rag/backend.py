@@ -4,24 +4,29 @@
 work with a backend: it makes what the level's store embeds and loads it.
 """
 
+import logging
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from rag.answer import Answerer, llm_answerer, quote_answers
+from rag.contextualize import heading_contexts, llm_contextualizer
 from rag.data import Dataset, fingerprint
+from rag.errors import InvalidValue
 from rag.evaluation.judge import OVERLAP, Judge, llm_judge
-from rag.pipeline import COOKBOOK_LEVELS, LEVELS, RERANK, Level, Pipeline, find_level
-from rag.prompts import load_prompts
+from rag.pipeline import COOKBOOK_LEVELS, RERANK, STAGES, Level, Pipeline, Store, find_level
+from rag.prompts import DEFAULTS, load_prompts
 from rag.providers.base import Embedder
 from rag.providers.cache import Cache
 from rag.providers.cost import Meter
+from rag.providers.scorers import CROSS_ENCODER, CrossEncoder
 from rag.providers.session import Mode, Session, Watch, open_session
-from rag.rerank import Reranker, bm25_reranker, llm_reranker
+from rag.rerank import Reranker, bm25_reranker, llm_reranker, scoring_reranker
 from rag.summarize import Summarizer, leading_sentences, llm_summarizer
 from rag.types import Chunk
-from rag.vector_db import VectorDB
+
+log = logging.getLogger(__name__)
 
 if TYPE_CHECKING:
     from rag.evaluation.judged.assessors import Assessor
@@ -47,22 +52,47 @@ class Backend:
     threshold: float | None = None
     levels: Mapping[str, Level] = field(default_factory=dict)
     session: Session | None = None
+    contextualizer: Summarizer = heading_contexts
 
 
-def offline() -> Backend:
+RERANKERS = ("bm25", "llm", "voyage", "cross-encoder")
+
+
+def offline(*, reranker: str = "bm25") -> Backend:
     """Return the backend without key or network: real retrieval by LSA, and stand-ins where a model would read.
+
+    ``reranker`` may also be a cross-encoder on this machine. Raises InvalidValue if it is one that must be paid for.
 
     >>> offline().judge.name
     'overlap (no LLM)'
     """
     from rag.providers.lsa import LSA
 
+    rerank, name = named_reranker(reranker)
     models = {
         "summarize": "leading sentences (no LLM)",
-        "rerank": "similarity + BM25 (no LLM)",
+        "rerank": name,
         "answer": "quoted sentences (no LLM)",
     }
-    return Backend("offline", LSA(), leading_sentences, bm25_reranker, quote_answers, OVERLAP, models)
+    return Backend("offline", LSA(), leading_sentences, rerank, quote_answers, OVERLAP, models)
+
+
+def named_reranker(
+    name: str, session: Session | None = None, template: str = DEFAULTS["rerank"]
+) -> tuple[Reranker, str]:
+    """Return the reranker of a name (``voyage:rerank-2.5-lite`` names the model too), and what a run card calls it."""
+    kind, _, model = name.partition(":")
+    if kind not in RERANKERS:
+        raise InvalidValue(f"no reranker {name!r}; the rerankers are {', '.join(RERANKERS)}")
+    if kind == "bm25":
+        return bm25_reranker, "similarity + BM25 (no LLM)"
+    if session is None and kind != "cross-encoder":
+        raise InvalidValue(f"the reranker {name} needs the backend live or replay (--backend live)")
+    if session is not None and kind == "llm":
+        llm = session.llm("rerank")
+        return llm_reranker(llm, template), llm.name
+    scorer = session.scorer(kind, model) if session else CrossEncoder(model or CROSS_ENCODER)
+    return scoring_reranker(scorer), scorer.name
 
 
 def live(
@@ -76,6 +106,7 @@ def live(
     budget: float | None = None,
     batch: bool = False,
     watch: Watch | None = None,
+    reranker: str = "llm",
 ) -> Backend:
     """Return the backend that works with Claude and Voyage, and pays for nothing twice.
 
@@ -89,13 +120,20 @@ def live(
         budget: dollars; the call that could pass them is not made.
         batch: ask Claude through the Message Batches API: half the price, but minutes to hours.
         watch: called with role, number of replies and of prompts as each lands.
+        reranker: llm, voyage, cross-encoder or bm25; ``voyage:rerank-2.5-lite`` names the model too.
 
     Raises:
         MissingKey: if a key is missing or a placeholder.
         ProviderError: if a model is retired.
         DataError: if there is no such profile or role, or a prompt cannot be used.
     """
-    settings = {"concurrency": concurrency, "meter": Meter(budget), "batch": batch, "watch": watch}
+    settings = {
+        "concurrency": concurrency,
+        "meter": Meter(budget),
+        "batch": batch,
+        "watch": watch,
+        "reranker": reranker,
+    }
     return _with_session("live", profile, models, embedder, prompts, Cache(cache), settings)
 
 
@@ -106,12 +144,13 @@ def replay(
     models: Mapping[str, str] | None = None,
     embedder: Embedder | str | None = None,
     prompts: str | os.PathLike[str] | Mapping[str, str] | None = None,
+    reranker: str = "llm",
 ) -> Backend:
     """Return the backend that answers from a cache alone, with the settings of the recorded run; no key, no network.
 
     What is missing raises CacheMiss. Raises DataError if there is no such file.
     """
-    return _with_session("replay", profile, models, embedder, prompts, Cache(cache, fixed=True), {})
+    return _with_session("replay", profile, models, embedder, prompts, Cache(cache, fixed=True), {"reranker": reranker})
 
 
 def _with_session(
@@ -131,19 +170,21 @@ def _with_session(
 
 def of_session(session: Session, texts: Mapping[str, str]) -> Backend:
     """Return the backend whose stages ask a session's models with these prompts."""
-    llms = {role: session.llm(role) for role in ("summarize", "rerank", "answer", "judge")}
+    llms = {role: session.llm(role) for role in ("summarize", "answer", "judge")}
+    reranker, reranks = named_reranker(session.reranker, session, texts["rerank"])
     return Backend(
         name=session.mode,
         embedder=session.embedder(),
         summarizer=llm_summarizer(llms["summarize"], texts["summarize"]),
-        reranker=llm_reranker(llms["rerank"], texts["rerank"]),
+        reranker=reranker,
         answerer=llm_answerer(llms["answer"], texts["answer"]),
         judge=llm_judge(llms["judge"], texts["judge"]),
-        models={role: llm.name for role, llm in llms.items() if role != "judge"},
+        models={"summarize": llms["summarize"].name, "rerank": reranks, "answer": llms["answer"].name},
         prompts=texts,
         threshold=session.profile.threshold,
         levels=COOKBOOK_LEVELS if session.profile.cookbook else {},
         session=session,
+        contextualizer=llm_contextualizer(llms["summarize"], texts["context"]),
     )
 
 
@@ -169,7 +210,7 @@ def build(
 
 def build_all(
     dataset: Dataset,
-    levels: Iterable[Level | str] = tuple(LEVELS.values()),
+    levels: Iterable[Level | str] = STAGES,
     backend: Backend | None = None,
     *,
     k: int = 3,
@@ -185,6 +226,8 @@ def build_all(
     backend = backend or offline()
     chosen = [backend.levels.get(level.name, level) for level in map(find_level, levels)]
     prints = {role: fingerprint(text) for role, text in backend.prompts.items()}
+    if threshold is not None and (others := [level.name for level in chosen if not level.cosine]):
+        log.warning("no threshold for %s: the scores are not cosines", ", ".join(others))
     stores = {level.store: level.store(dataset.name, embedder=backend.embedder) for level in chosen}
     pipelines = [
         Pipeline(
@@ -194,7 +237,7 @@ def build_all(
             backend.answerer,
             k,
             fetch_k,
-            backend.threshold if threshold is None else threshold,
+            (backend.threshold if threshold is None else threshold) if level.cosine else None,
             {"backend": backend.name, **backend.models},
             prints,
         )
@@ -205,8 +248,10 @@ def build_all(
     return pipelines
 
 
-def _texts(dataset: Dataset, store: VectorDB, backend: Backend) -> list[Chunk]:
+def _texts(dataset: Dataset, store: Store, backend: Backend) -> list[Chunk]:
     """Return the chunks that a store needs: plain ones, or with summaries, shipped or made now."""
+    if "context" in store.fields:
+        return backend.contextualizer(dataset.chunks)
     if "summary" not in store.fields:
         return dataset.chunks
     return dataset.summaries or backend.summarizer(dataset.chunks)

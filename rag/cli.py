@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from rag import cli_documents, cli_evaluation, cli_paying, cli_promptfoo, cli_scores, cli_testset
+from rag import cli_beyond, cli_documents, cli_evaluation, cli_paying, cli_promptfoo, cli_scores, cli_testset
 from rag.cli_paying import (
     CACHE,
     LIVE,
@@ -24,10 +24,14 @@ from rag.cli_paying import (
     Budget,
     CacheFile,
     Concurrency,
+    Dataset,
     EmbedderName,
+    FetchK,
+    K,
     Models,
     ProfileName,
     Prompts,
+    RerankerName,
     Yes,
     ask_before_paying,
     choose_backend,
@@ -46,9 +50,6 @@ app = typer.Typer(
     help="Retrieval-augmented generation in three measured levels: vector search, summary index, reranking.",
 )
 
-Dataset = Annotated[str, typer.Option("--dataset", "-d", help="A shipped data set (handbook) or a folder.")]
-K = Annotated[int, typer.Option("--k", help="Chunks that an answer is made from.")]
-FetchK = Annotated[int, typer.Option("--fetch-k", help="Candidates that the reranker is offered.")]
 Threshold = Annotated[
     float | None,
     typer.Option("--threshold", help="Leave out chunks below this similarity. Fits one embedder only; off by default."),
@@ -59,10 +60,11 @@ Threshold = Annotated[
 def run(
     dataset: Dataset = "handbook",
     backend: BackendName = "offline",
-    levels: Annotated[str, typer.Option(help="Levels to run, with commas between them.")] = "basic,summary,rerank",
+    levels: Annotated[str, typer.Option(help="Levels to run, with commas between them.")] = "bm25,basic,summary,rerank",
     k: K = 3,
     fetch_k: FetchK = 20,
     threshold: Threshold = None,
+    reranker: RerankerName = None,
     split: Annotated[str, typer.Option(help="Questions to ask: dev, test or all.")] = "dev",
     limit: Annotated[int | None, typer.Option(help="Ask the first N questions only.", min=1)] = None,
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for rows, results and plot.")] = OUT,
@@ -92,14 +94,14 @@ def run(
     screen = Console(stderr=True, quiet=as_json)
     bar, say, watch = progress_bar(screen)
     limits = {"concurrency": concurrency, "batch": batch, "budget": budget, "watch": watch}
-    with_backend = choose_backend(backend, profile, model, embedder, prompts, cache, **limits)
+    with_backend = choose_backend(backend, profile, model, embedder, prompts, cache, reranker, **limits)
     data = load_dataset(dataset)
     questions = select(data.questions, split, limit)
     writable(out)
     settings: dict[str, Any] = {"k": k, "fetch_k": fetch_k, "threshold": threshold}
     if with_backend.name == "live":
         guess = estimate(with_backend, data, questions, chosen, repeats=repeats, **settings)
-        ask_before_paying(with_backend, guess, screen, yes)
+        ask_before_paying(with_backend.session, guess, screen, yes)
     with bar:
         say(f"indexing {len(data.chunks)} chunks")
         pipelines = build_all(data, chosen, with_backend, **settings)
@@ -122,7 +124,9 @@ def ask(
     question: Annotated[str, typer.Argument(help="The question.")],
     dataset: Dataset = "handbook",
     backend: BackendName = "offline",
-    level: Annotated[str, typer.Option(help="basic, summary or rerank.")] = "rerank",
+    level: Annotated[
+        str, typer.Option(help="A level: bm25, basic, summary, rerank, context, hybrid or weighted.")
+    ] = "rerank",
     k: K = 3,
     fetch_k: FetchK = 20,
     threshold: Threshold = None,
@@ -166,6 +170,8 @@ app.command()(cli_scores.score)
 app.add_typer(cli_paying.cache_app, name="cache")
 for measure in (cli_evaluation.show, cli_evaluation.compare, cli_evaluation.report, cli_evaluation.agreement):
     app.command()(measure)
+for further in (cli_beyond.rerankers, cli_beyond.sweep):
+    app.command()(further)
 app.add_typer(cli_evaluation.cookbook, name="cookbook")
 app.add_typer(cli_promptfoo.app, name="promptfoo")
 

@@ -105,7 +105,7 @@ def audit(
         if session.mode == "live":
             guess = session.guessing()
             audits.unanswerable(data, guess.llm("critic"))
-            ask_before_paying(with_backend, guess.meter, Console(stderr=True), yes)
+            ask_before_paying(with_backend.session, guess.meter, Console(stderr=True), yes)
         found["objections"] = audits.unanswerable(data, session.llm("critic"))
     _print_findings(found, with_critic=bool(with_backend.session))
     if out is not None:

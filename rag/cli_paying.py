@@ -13,6 +13,9 @@ from rich.table import Table
 
 from rag.errors import DataError
 
+Dataset = Annotated[str, typer.Option("--dataset", "-d", help="A shipped data set (handbook) or a folder.")]
+K = Annotated[int, typer.Option("--k", help="Chunks that an answer is made from.")]
+FetchK = Annotated[int, typer.Option("--fetch-k", help="Candidates that the reranker is offered.")]
 BackendName = Annotated[
     str,
     typer.Option(
@@ -21,6 +24,10 @@ BackendName = Annotated[
     ),
 ]
 LIVE = "Live and replay"
+RerankerName = Annotated[
+    str | None,
+    typer.Option("--reranker", help="bm25, llm, voyage or cross-encoder; voyage:rerank-2.5-lite names the model too."),
+]
 ProfileName = Annotated[
     str, typer.Option("--profile", help="current, or cookbook (its kind of models).", rich_help_panel=LIVE)
 ]
@@ -56,6 +63,7 @@ def choose_backend(
     embedder: str | None,
     prompts: Path | None,
     cache: Path,
+    reranker: str | None = None,
     **limits: Any,
 ) -> Any:
     """Return the backend of these options. Raises DataError if they do not fit together."""
@@ -63,10 +71,11 @@ def choose_backend(
 
     chosen = read_pairs("--model", "ROLE=ID", models)
     who: dict[str, Any] = {"profile": profile, "models": chosen, "embedder": embedder, "prompts": prompts}
+    who |= {"reranker": reranker} if reranker else {}
     if name == "offline":
         if models or embedder or prompts or profile != "current":
             raise DataError("--profile, --model, --embedder and --prompts need --backend live or replay")
-        return offline()
+        return offline(reranker=reranker or "bm25")
     if name not in ("live", "replay"):
         raise DataError(f"no backend {name!r}; the backends are offline, live, replay")
     return live(**who, cache=cache, **limits) if name == "live" else replay(cache, **who)
@@ -80,14 +89,14 @@ def read_pairs(option: str, form: str, given: list[str] | None) -> dict[str, str
     return {name.strip(): value.strip() for name, _, value in pairs}
 
 
-def ask_before_paying(backend: Any, guess: Any, screen: Console, yes: bool) -> None:
+def ask_before_paying(session: Any, guess: Any, screen: Console, yes: bool) -> None:
     """Show what a run will cost, and ask; nothing to pay, nothing to ask."""
     if not guess.calls:
         return
-    screen.print(costs("about to be paid for (tokens are estimated)", guess.table(), backend.session.concurrency))
-    if backend.session.meter.budget is not None:
-        screen.print(f"budget: ${backend.session.meter.budget:g}")
-    backend.session.check()
+    screen.print(costs("about to be paid for (tokens are estimated)", guess.table(), session.concurrency))
+    if session.meter.budget is not None:
+        screen.print(f"budget: ${session.meter.budget:g}")
+    session.check()
     if yes:
         return
     if not sys.stdin.isatty():
@@ -158,12 +167,12 @@ def summarize(
     writable(out.parent)
     screen = Console(stderr=True)
     bar, _, watch = progress_bar(screen)
-    limits = {"concurrency": concurrency, "batch": batch, "budget": budget, "watch": watch}
+    limits: dict[str, Any] = {"concurrency": concurrency, "batch": batch, "budget": budget, "watch": watch}
     with_backend = choose_backend(
         backend, profile, model, "lsa" if backend != "offline" else None, prompts, cache, **limits
     )
     if with_backend.name == "live":
-        ask_before_paying(with_backend, estimate_summaries(with_backend, texts), screen, yes)
+        ask_before_paying(with_backend.session, estimate_summaries(with_backend, texts), screen, yes)
     with bar:
         write_json(out, with_backend.summarizer(texts))
     if with_backend.session:

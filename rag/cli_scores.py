@@ -68,12 +68,12 @@ def score(
         embedder = "lsa"  # nothing is embedded: no key is needed for it
     screen = Console(stderr=True, quiet=as_json)
     bar, say, watch = progress_bar(screen)
-    limits = {"concurrency": concurrency, "batch": batch, "budget": budget, "watch": watch}
+    limits: dict[str, Any] = {"concurrency": concurrency, "batch": batch, "budget": budget, "watch": watch}
     with_backend = choose_backend(backend, profile, model, embedder, None, cache, **limits)
     home = out or (sources[0] if sources[0].is_dir() else sources[0].parent) / "scores"
     if with_backend.name == "live":
         writable(home)
-        ask_before_paying(with_backend, estimate_scores(with_backend, records, chosen), screen, yes)
+        ask_before_paying(with_backend.session, estimate_scores(with_backend, records, chosen), screen, yes)
     with bar:
         found = score_all(records, chosen, assessor(with_backend), with_backend.embedder, progress=say)
     cost = with_backend.session.meter.table() if with_backend.session else []

@@ -87,7 +87,7 @@ def make(
     else:
         screen = Console(stderr=True)
         bar, _, watch = progress_bar(screen)
-        limits = {"concurrency": concurrency, "batch": batch, "budget": budget, "watch": watch}
+        limits: dict[str, Any] = {"concurrency": concurrency, "batch": batch, "budget": budget, "watch": watch}
         with_backend = choose_backend(backend, profile, model, embedder, None, cache, **limits)
         settings = {"shares": read_shares(shares), "seed": seed, "max_tries": max_tries}
         said = _synthesise(corpus, n, out, with_backend, settings, (screen, bar, yes))
@@ -110,7 +110,7 @@ def _synthesise(
             screen.print(
                 f"if nothing is rejected; each question has at most {most} tries, so at most about {most} times as much"
             )
-        ask_before_paying(backend, guess, screen, yes)
+        ask_before_paying(backend.session, guess, screen, yes)
     llms = {role: backend.session.llm(role) for role in ("generator", "critic")}
     with bar:
         made = make_testset(

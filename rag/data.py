@@ -124,15 +124,15 @@ def is_blank(text: str) -> bool:
     return all(c.isspace() or unicodedata.category(c) in ("Cc", "Cf") for c in text)
 
 
-def load_chunks(source: PathOrRecords, *, summaries: bool = False) -> list[Chunk]:
-    """Return checked chunks from a path or a list; ``summaries=True`` asks for a summary in each.
+def load_chunks(source: PathOrRecords, *, summaries: bool = False, contexts: bool = False) -> list[Chunk]:
+    """Return checked chunks from a path or a list, on demand with a summary or a context in each.
 
     Raises:
         DataError: listing every chunk whose link, heading or text is missing or blank, and every repeated link.
         TypeError: if the source is neither a path nor a list of dictionaries.
     """
     records, where = _records(source, "chunks")
-    needed = ["chunk_link", "text", *(["summary"] if summaries else [])]
+    needed = ["chunk_link", "text", *(["summary"] if summaries else []), *(["context"] if contexts else [])]
     problems = _field_problems(records, "chunk_link", needed, may_be_blank=["chunk_heading"])
     problems += _repeated(records, "chunk_link")
     if problems:

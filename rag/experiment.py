@@ -7,21 +7,25 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-from rag.backend import Backend, build_all, of_session
+from rag.backend import CACHE, Backend, build_all, named_reranker, of_session
 from rag.data import Dataset
-from rag.errors import InvalidValue
+from rag.errors import InvalidValue, ProviderError
 from rag.evaluation.judged.assessors import dry_assessor
 from rag.evaluation.judged.metrics import Metric
 from rag.evaluation.judged.scoring import score_all
 from rag.evaluation.records import Record
+from rag.evaluation.rerankers import Contender
 from rag.evaluation.run import Progress, Run, evaluate
 from rag.evaluation.testset import make_testset
 from rag.pipeline import Level, Pipeline
+from rag.providers.cache import Cache
 from rag.providers.cost import Meter
+from rag.providers.models import PROFILES
 from rag.providers.recorded import RecordedEmbedder
-from rag.types import Chunk, Question
+from rag.providers.session import Mode, Session
+from rag.types import Chunk, Hit, Question
 
 
 def repeated(backend: Backend, sample: int) -> Backend:
@@ -82,6 +86,37 @@ def estimate_testset(backend: Backend, chunks: Sequence[Chunk], n: int, **settin
     session = backend.session.guessing()
     make_testset(chunks, n, generator=session.llm("generator"), critic=session.llm("critic"), **settings)
     return session.meter
+
+
+def contender(
+    name: str, mode: str = "offline", *, cache: str | os.PathLike[str] = CACHE, budget: float | None = None
+) -> tuple[Contender, Session | None]:
+    """Return a reranker for `compare_rerankers`, alone on a meter, and the session behind it if there is one.
+
+    ``mode`` is offline, live or replay. A live one whose key or model is not accepted cannot run, and says why.
+    """
+    if mode == "offline" or name == "bm25":
+        return Contender(*named_reranker(name)), None
+    if mode not in ("live", "replay"):
+        raise InvalidValue(f"no backend {mode!r}; the backends are offline, live, replay")
+    models = {"rerank": PROFILES["current"].models["rerank"]} if name == "llm" else {}
+    opened = Cache(cache, fixed=mode == "replay")
+    session = Session(PROFILES["current"], models, opened, cast(Mode, mode), Meter(budget), reranker=name)
+    try:
+        if mode == "live":
+            session.check()
+    except ProviderError as error:
+        return Contender(None, str(error)), None
+    return Contender(*named_reranker(name, session), session.meter), session
+
+
+def estimate_rerank(
+    session: Session, questions: Sequence[Question], candidates: Sequence[Sequence[Hit]], k: int
+) -> Meter:
+    """Return what reranking these candidates would cost."""
+    guessing = session.guessing()
+    named_reranker(session.reranker, guessing)[0]([question["question"] for question in questions], candidates, k)
+    return guessing.meter
 
 
 def run_all(

@@ -1,37 +1,82 @@
-"""One class, three levels: search, rerank if the level does, make the context, answer.
+"""One class, several levels: search, rerank if the level does, make the context, answer.
 
 A `Level` is a value that says which store is searched and whether the hits are reranked; a `Pipeline` is a level at
 work on one corpus with somebody to rerank and to answer. The answers of a level are made from its own retrieval, once.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
 
 from rag.answer import Answerer, render_contexts
+from rag.cookbook_db import CookbookSummaryDB, CookbookVectorDB
 from rag.errors import DataError, InvalidValue, check_at_least
+from rag.hybrid import BM25DB, HybridDB, WeightedHybridDB
 from rag.rerank import Reranker
-from rag.types import Answer, Hit, Ranking, Retrieval
-from rag.vector_db import CookbookSummaryDB, CookbookVectorDB, SummaryIndexedVectorDB, VectorDB
+from rag.types import Answer, Chunk, Hit, Ranking, Retrieval
+from rag.vector_db import ContextIndexedVectorDB, SummaryIndexedVectorDB, VectorDB
+
+
+class Named(Protocol):
+    """Whatever has a name for run cards."""
+
+    @property
+    def name(self) -> str:
+        """Identify it."""
+
+
+class Store(Protocol):
+    """What a level searches: `VectorDB` and whatever does the same with other means."""
+
+    name: str
+    chunks: list[Chunk]
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """Return the chunks' fields that are indexed, in this order."""
+
+    @property
+    def embedder(self) -> Named:
+        """Return what turns texts into what is searched."""
+
+    @property
+    def method(self) -> str:
+        """Return how it searches, for run cards."""
+
+    def load_data(self, chunks_or_path: list[Chunk]) -> Any:
+        """Index chunks, replacing what was loaded."""
+
+    def search_many(
+        self, queries: Sequence[str], k: int = 3, similarity_threshold: float | None = None
+    ) -> list[list[Hit]]:
+        """Return for each query at most k hits, best first, ties in corpus order."""
 
 
 @dataclass(frozen=True)
 class Level:
     """What distinguishes a level; ``title`` is the cookbook's name for it.
 
+    ``store`` makes the store from a name and an ``embedder=``; ``cosine`` tells whether a threshold fits its scores.
     ``shown`` names the fields of a hit that the answering model reads; by default what the store embeds.
     """
 
     name: str
     title: str
-    store: type[VectorDB]
+    store: Callable[..., Store]
     reranked: bool
+    cosine: bool = True
     shown: tuple[str, ...] = ()
 
 
+BM25 = Level("bm25", "BM25 (no vectors)", BM25DB, reranked=False, cosine=False)
 BASIC = Level("basic", "Basic RAG", VectorDB, reranked=False)
 SUMMARY = Level("summary", "Summary Indexing", SummaryIndexedVectorDB, reranked=False)
 RERANK = Level("rerank", "Summary Indexing + Re-Ranking", SummaryIndexedVectorDB, reranked=True)
-LEVELS = {level.name: level for level in (BASIC, SUMMARY, RERANK)}
+CONTEXT = Level("context", "Contextual Indexing", ContextIndexedVectorDB, reranked=False)
+HYBRID = Level("hybrid", "Hybrid (vectors + BM25 by ranks)", HybridDB, reranked=False)
+WEIGHTED = Level("weighted", "Hybrid (vectors + BM25 by scores)", WeightedHybridDB, reranked=False)
+STAGES = (BASIC, SUMMARY, RERANK)  # the course's three levels
+LEVELS = {level.name: level for level in (BM25, *STAGES, CONTEXT, HYBRID, WEIGHTED)}
 _AS_PUBLISHED = (  # the cookbook embeds a summary behind the text, and shows another part of a hit at each level
     replace(BASIC, store=CookbookVectorDB, shown=("text",)),
     replace(SUMMARY, store=CookbookSummaryDB, shown=("chunk_heading", "text", "summary")),
@@ -49,7 +94,7 @@ class Pipeline:
     """
 
     level: Level
-    db: VectorDB
+    db: Store
     reranker: Reranker
     answerer: Answerer
     k: int = 3

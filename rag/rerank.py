@@ -1,7 +1,8 @@
 """Level 3's second look: twenty candidates in, the best three out.
 
 A reranker takes all questions with their candidates and returns one `Ranking` each. From an LLM: it reads heading and
-summary of every candidate and names the useful ones. Offline: the candidates' similarity plus their BM25 score.
+summary of every candidate and names the useful ones. By scores: a cross-encoder reads the question with each
+candidate's text. Offline: the candidates' similarity plus their BM25 score.
 """
 
 import re
@@ -14,6 +15,7 @@ from rag import prompts
 from rag.errors import InvalidValue, check_at_least
 from rag.lexical import bm25_scores, terms
 from rag.providers.base import LLM, Prompt, Reply, complete_usable
+from rag.providers.scorers import read_scores, scoring_prompt
 from rag.types import Chunk, Hit, Ranking
 
 ANY = 10**6  # more candidates than are ever offered: any number will do
@@ -106,6 +108,39 @@ def _ranking(hits: Sequence[Hit], reply: Reply | None, k: int) -> Ranking:
     note = None if picks else reply.error or f"no document named in the reply {reply.text[:80]!r}"
     return Ranking([hits[i] for i in order[:k]], fell_back=not picks, note=note)
 
+
+# ---------------------------------------------------------------------------------------------- by scores
+
+
+def scoring_reranker(scorer: LLM) -> Reranker:
+    """Return a reranker that orders candidates by the scores of ``scorer`` (`rag.providers.scorers`), ties as found.
+
+    It reads heading, summary and text of each candidate.
+    """
+
+    def rerank(questions: Sequence[str], candidates: Sequence[Sequence[Hit]], k: int) -> list[Ranking]:
+        check_rerank(questions, candidates, k)
+        asked = [row for row, hits in enumerate(candidates) if len(hits) > 1]
+        texts = {row: [_full_text(hit["metadata"]) for hit in candidates[row]] for row in asked}
+        replies = scorer.complete([scoring_prompt(questions[row], texts[row]) for row in asked])
+        by_row = dict(zip(asked, replies, strict=True))
+        return [_by_scores(hits, by_row.get(row), k) for row, hits in enumerate(candidates)]
+
+    return rerank
+
+
+def _by_scores(hits: Sequence[Hit], reply: Reply | None, k: int) -> Ranking:
+    """Put the highest scores first; without usable scores, keep the order and say so."""
+    if reply is None:
+        return Ranking(list(hits[:k]))
+    scores = None if reply.error else read_scores(reply.text, len(hits))
+    if scores is None:
+        note = reply.error or f"no {len(hits)} scores in the reply {reply.text[:80]!r}"
+        return Ranking(list(hits[:k]), fell_back=True, note=note)
+    return Ranking([hits[i] for i in np.argsort(-np.array(scores), kind="stable")[:k].tolist()])
+
+
+# ---------------------------------------------------------------------------------------------- a reply's ranking
 
 _NUMBER_LIKE = re.compile(r"[-+]?[0-9][0-9._%]*")
 _NOISE = re.compile(

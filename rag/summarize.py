@@ -52,15 +52,15 @@ def llm_summarizer(llm: LLM, template: str = prompts.SUMMARIZE) -> Summarizer:
 
     def summarize(chunks: Sequence[Chunk]) -> list[Chunk]:
         requests = [summary_prompt(chunk, template) for chunk in chunks]
-        replies = complete_usable(llm, requests, lambda reply: bool(_usable_summary(reply)))
+        replies = complete_usable(llm, requests, lambda reply: bool(usable_summary(reply)))
         pairs = list(zip(chunks, replies, strict=True))
         failed = [f"{chunk['chunk_link']} ({reply.error})" for chunk, reply in pairs if reply.error]
         if failed:
             raise ProviderError(f"summarize: {len(failed)} of {len(pairs)} chunks failed, run it again: {failed[0]}, …")
-        without = [chunk["chunk_link"] for chunk, reply in pairs if not _usable_summary(reply)]
+        without = [chunk["chunk_link"] for chunk, reply in pairs if not usable_summary(reply)]
         if without:
             log.warning("no summary of %s: leading sentences instead", ", ".join(without))
-        return [Chunk(**{**chunk, "summary": _usable_summary(r) or _leading(chunk["text"])}) for chunk, r in pairs]
+        return [Chunk(**{**chunk, "summary": usable_summary(r) or _leading(chunk["text"])}) for chunk, r in pairs]
 
     return summarize
 
@@ -72,7 +72,7 @@ def summary_prompt(chunk: Chunk, template: str = prompts.SUMMARIZE) -> Prompt:
     return Prompt(text, role="summarize", subject=chunk["chunk_link"], max_tokens=SUMMARY_TOKENS)
 
 
-def _usable_summary(reply: Reply) -> str:
+def usable_summary(reply: Reply) -> str:
     """Return the summary in a reply, nothing if it is refused or not whole."""
     whole = reply.stop_reason not in ("refusal", "max_tokens", "model_context_window_exceeded")
     return clean_summary(reply.text) if whole else ""

@@ -15,6 +15,7 @@ class Chunk(TypedDict):
     chunk_heading: str
     text: str
     summary: NotRequired[str]
+    context: NotRequired[str]
 
 
 class Question(TypedDict):

@@ -45,6 +45,7 @@ class VectorDB:
     """
 
     fields: ClassVar[tuple[str, ...]] = ("chunk_heading", "text")  # what is embedded, in this order
+    method = "exact cosine"  # how it searches, for run cards
 
     def __init__(
         self,
@@ -83,7 +84,7 @@ class VectorDB:
             DataError: if the chunks cannot be used, before anything is embedded.
             IndexMismatch: if the stored index was made from something else and ``rebuild`` is False.
         """
-        chunks = load_chunks(chunks_or_path, summaries="summary" in self.fields)
+        chunks = load_chunks(chunks_or_path, summaries="summary" in self.fields, contexts="context" in self.fields)
         stored = None if self.folder is None else self.folder / f"{self.name}.npz"
         if stored is not None and stored.exists():
             try:
@@ -101,12 +102,11 @@ class VectorDB:
 
     def text(self, chunk: Chunk) -> str:
         """Return the text that is embedded for a chunk."""
-        return "\n\n".join(str(chunk.get(field, "")) for field in self.fields).strip()
+        return joined(chunk, self.fields)
 
     def _set(self, chunks: list[Chunk], embedder: Embedder, vectors: Vectors) -> None:
         self.chunks, self.embedder, self.vectors = chunks, embedder, vectors
-        flat = all(isinstance(value, str) for chunk in chunks for value in chunk.values())
-        self._copy: Callable[[Chunk], Chunk] = copy.copy if flat else copy.deepcopy  # a caller's changes stay his own
+        self._copy = copier(chunks)
 
     # ------------------------------------------------------------------------------------------ searching
 
@@ -126,14 +126,7 @@ class VectorDB:
             InvalidValue: if k < 1 or a query is blank.
             RagError: if nothing is loaded yet.
         """
-        check_at_least("k", k, 1)
-        if isinstance(queries, str):
-            raise TypeError("queries must be a list of texts, got one text; use search for one")
-        if not self.chunks:
-            raise RagError(f"{self.name}: nothing is loaded; call load_data first")
-        blank = [row for row, query in enumerate(queries) if is_blank(query)]
-        if blank:
-            raise InvalidValue(f"empty question (row {', '.join(map(str, blank))})")
+        check_search(self.name, len(self), queries, k)
         if not queries:
             return []
         vectors = self.embedder.embed(list(queries), "query")
@@ -243,18 +236,33 @@ class SummaryIndexedVectorDB(VectorDB):
     fields = ("chunk_heading", "summary", "text")
 
 
-class CookbookVectorDB(VectorDB):
-    """The cookbook's store of level 1: the same fields under its labels."""
+class ContextIndexedVectorDB(VectorDB):
+    """The store of contextual indexing: a sentence on the chunk's place in its document before heading and text."""
 
-    def text(self, chunk: Chunk) -> str:
-        """Return the text that the cookbook embeds for a chunk."""
-        return f"Heading: {chunk['chunk_heading']}\n\n Chunk Text:{chunk['text']}"
+    fields = ("context", "chunk_heading", "text")
 
 
-class CookbookSummaryDB(SummaryIndexedVectorDB):
-    """The cookbook's store of level 2: the summary last, where the embedder's limit may cut it off."""
+def joined(chunk: Chunk, fields: Sequence[str]) -> str:
+    """Return a chunk's fields as one text."""
+    return "\n\n".join(str(chunk.get(field, "")) for field in fields).strip()
 
-    fields = ("chunk_heading", "text", "summary")
+
+def copier(chunks: Sequence[Chunk]) -> Callable[[Chunk], Chunk]:
+    """Return how to copy these chunks into hits, so that what a caller changes stays his own."""
+    flat = all(isinstance(value, str) for chunk in chunks for value in chunk.values())
+    return copy.copy if flat else copy.deepcopy
+
+
+def check_search(name: str, n: int, queries: Sequence[str], k: int) -> None:
+    """Raise if a store of n chunks cannot be searched: k < 1, one text for a list, nothing loaded, a blank query."""
+    check_at_least("k", k, 1)
+    if isinstance(queries, str):
+        raise TypeError("queries must be a list of texts, got one text; use search for one")
+    if not n:
+        raise RagError(f"{name}: nothing is loaded; call load_data first")
+    blank = [row for row, query in enumerate(queries) if is_blank(query)]
+    if blank:
+        raise InvalidValue(f"empty question (row {', '.join(map(str, blank))})")
 
 
 def _near_top(scores: npt.NDArray[np.float32], k: int) -> npt.NDArray[np.intp]:

@@ -315,13 +315,15 @@ class VoyageStub(Server):
         self.dimension, self.batch_tokens = dimension, batch_tokens
 
     def answer(self, method, path, headers, body):
-        if path != "/embeddings":
+        if path not in ("/embeddings", "/rerank"):
             raise Fault(404, "", "Not Found")
         if headers.get("authorization") != f"Bearer {VOYAGE_KEY}":
             raise Fault(401, "", f"Provided API key is invalid: {headers.get('authorization', '').rpartition(' ')[2]}")
         with self.lock:
             self.calls.append(body)
         self.fault()
+        if path == "/rerank":
+            return self.rank(body)
         texts = body["input"]
         if len(texts) > 1000 or not all(texts):
             raise Fault(400, "", "The batch size limit is 1000, and texts must not be empty.")
@@ -334,6 +336,17 @@ class VoyageStub(Server):
             {"object": "embedding", "index": i, "embedding": self.vector(text, body)} for i, text in enumerate(texts)
         ]
         return {"object": "list", "data": data[::-1], "model": body["model"], "usage": {"total_tokens": tokens}}
+
+    def rank(self, body):
+        """Score each document by its words that are in the query; best first, as the service does."""
+        if set(body) - {"model", "query", "documents", "top_k", "truncation"} or len(body["documents"]) > 1000:
+            raise Fault(400, "", f"Invalid request: {sorted(body)}")
+        query = set(re.findall(r"\w+", body["query"].lower()))
+        shared = [len(query & set(re.findall(r"\w+", text.lower()))) / len(query) for text in body["documents"]]
+        data = [{"index": i, "relevance_score": score} for i, score in enumerate(shared)]
+        tokens = sum(len(text) + len(body["query"]) for text in body["documents"]) // 4
+        ranked = sorted(data, key=lambda item: -item["relevance_score"])
+        return {"object": "list", "data": ranked, "model": body["model"], "usage": {"total_tokens": tokens}}
 
     def vector(self, text, body):
         """Return 3 times a unit vector of words, turned by the role, in the encoding that is asked for."""

@@ -45,7 +45,7 @@ def test_run_writes_rows_results_and_plot(folder):
     per_level = [
         f"{part}/{level}.{end}"
         for part, end in (("csvs", "csv"), ("json_results", "json"), ("rows", "jsonl"))
-        for level in ("basic", "rerank", "summary")
+        for level in ("basic", "bm25", "rerank", "summary")
     ]
     assert made == sorted([*per_level, "performance.png"])
     for word in ("precision", "accuracy", "overlap (no LLM)", "rerank", "undecided", "errors", str(folder / "out")):
@@ -121,7 +121,10 @@ def test_an_extractive_testset_says_so_and_runs(folder):
     ("args", "words"),
     [
         (["run", "--dataset", "nowhere"], "no data set 'nowhere'"),
-        (["run", "-d", "own", "--levels", "basic,best"], "no level 'best'; the levels are basic, summary, rerank"),
+        (
+            ["run", "-d", "own", "--levels", "basic,best"],
+            "no level 'best'; the levels are bm25, basic, summary, rerank",
+        ),
         (["run", "-d", "own", "--k", "0"], "k must be an integer >= 1, got 0"),
         (["run", "-d", "own", "--fetch-k", "2"], "fetch_k must be >= k"),
         (["run", "-d", "own", "--split", "train"], "split must be one of dev, test, all, got 'train'"),

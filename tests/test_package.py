@@ -11,12 +11,12 @@ LAYERS = {  # a module may import from its own layer and from those below
     "types errors": 0,
     "providers": 1,
     "data prompts sections splitting chunking lexical": 1,
-    "vector_db rerank answer summarize": 2,
+    "vector_db cookbook_db milvus_db hybrid rerank answer summarize contextualize": 2,
     "pipeline": 3,
     "evaluation": 4,
     "backend": 5,
-    "compat experiment": 6,
-    "cli_documents cli_evaluation cli_paying cli_promptfoo cli_scores cli_testset": 7,
+    "compat experiment sweep": 6,
+    "cli_beyond cli_documents cli_evaluation cli_paying cli_promptfoo cli_scores cli_testset": 7,
     "cli": 8,
 }
 LAYER = {name: layer for names, layer in LAYERS.items() for name in names.split()}
@@ -34,9 +34,10 @@ def test_searching_offline_needs_no_sdk():
 
 def test_the_public_names():
     assert rag.__all__ == [
-        *["BASIC", "RERANK", "SUMMARY", "Backend", "Dataset", "Pipeline", "RagError", "Run", "SummaryIndexedVectorDB"],
-        *["VectorDB", "build", "build_all", "chunk_files", "chunk_markdown", "compare", "evaluate", "live"],
-        *["load_chunks", "load_dataset", "load_questions", "offline", "plot_levels", "replay", "select"],
+        *["BASIC", "BM25", "HYBRID", "RERANK", "SUMMARY", "Backend", "Dataset", "Pipeline", "RagError", "Run"],
+        *["SummaryIndexedVectorDB", "VectorDB", "build", "build_all", "chunk_files", "chunk_markdown", "compare"],
+        *["evaluate", "live", "load_chunks", "load_dataset", "load_questions", "offline", "plot_levels", "replay"],
+        *["select"],
     ]
     assert all(getattr(rag, name).__doc__ for name in rag.__all__)
 

@@ -158,7 +158,7 @@ def test_settings_are_checked(db, chunks):
         pipeline(db, k=0)
     with pytest.raises(InvalidValue, match="fetch_k must be >= k, got fetch_k 2 and k 3"):
         pipeline(db, RERANK, fetch_k=2)
-    with pytest.raises(DataError, match="no level 'best'; the levels are basic, summary, rerank"):
+    with pytest.raises(DataError, match="no level 'best'; the levels are bm25, basic"):
         build(dataset(chunks, []), "best")
 
 

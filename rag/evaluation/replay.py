@@ -17,7 +17,7 @@ from rag.evaluation import retrieval_metrics as metrics
 from rag.evaluation.judge import parse_verdict
 from rag.evaluation.recordings import Found, Recordings, Reranked, read_recordings
 from rag.evaluation.run import Row, Run
-from rag.pipeline import LEVELS
+from rag.pipeline import STAGES
 from rag.types import Question
 
 FILES = ("one", "level_two", "level_three")  # the published results of the levels
@@ -52,7 +52,7 @@ def replay(folder: str | Path) -> Replay:
     recordings = read_recordings(folder, len(questions))
     lines: list[Line] = []
     runs = []
-    for i, level in enumerate(LEVELS.values()):
+    for i, level in enumerate(STAGES):
         published = read_json(Path(folder, "evaluation", "json_results", f"evaluation_results_{FILES[i]}.json"))
         scores = _scores(Path(folder, "evaluation", "csvs", f"evaluation_results_{CSVS[i]}.csv"), questions)
         run = _run(i, questions, scores, recordings)
@@ -81,7 +81,7 @@ def _run(
     parts = zip(questions, scores, recordings.judge[level], shown, strict=True)
     rows = [_row(*part) for part in parts]
     card = {"dataset": "cookbook", "judge": "claude-3-5-sonnet-20241022 (recorded)", "k": K}
-    chosen = list(LEVELS.values())[level]
+    chosen = STAGES[level]
     prints = {"questions": fingerprint(list(questions))}
     return Run(chosen.name, chosen.title, rows, {**card, "fingerprints": prints})
 
@@ -170,7 +170,7 @@ def _unread(run: Run, counted: Sequence[bool | None]) -> tuple[str, ...]:
 def _promptfoo_lines(found: Sequence[Found]) -> list[Line]:
     """Return precision, recall and MRR of the promptfoo run: a failed row as zero, and left out."""
     lines = []
-    for number, level in enumerate(LEVELS, 1):
+    for number, level in enumerate((stage.name for stage in STAGES), 1):
         rows = [row for row in found if row.level == number]
         failed = [row.error for row in rows if row.links is None]
         reason = f"{len(failed)} of {len(rows)} rows failed ({', '.join(map(str, failed))}), which is not a zero"

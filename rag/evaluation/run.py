@@ -221,6 +221,7 @@ def run_card(pipeline: Pipeline, questions: Sequence[Question], judge: Judge) ->
         "k": pipeline.k,
         "fetch_k": pipeline.fetch_k if pipeline.level.reranked else None,
         "threshold": pipeline.threshold,
+        "search": pipeline.db.method,
         "models": {**pipeline.models, "embed": pipeline.db.embedder.name},
         "judge": judge.name,
         "fingerprints": {

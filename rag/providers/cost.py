@@ -159,7 +159,7 @@ class Metered(OverLLM):
         return self._dollars(len(prompt.text.encode("utf-8", "replace")) // 2, limit) or 0.0
 
     def _dollars(self, input_tokens: int, output_tokens: int) -> float | None:
-        full = price(self.model, input_tokens, output_tokens)
+        full = 0.0 if self.base_url == "local" else price(self.model, input_tokens, output_tokens)
         return None if full is None else full * self.discount
 
 

@@ -77,6 +77,8 @@ VOYAGE = {
     "voyage-3.5": VoyageModel(0.06, batch_tokens=320_000, retires=date(2027, 12, 1)),
     "voyage-3.5-lite": VoyageModel(0.02, batch_tokens=1_000_000, retires=date(2027, 12, 1)),
     "voyage-3-large": VoyageModel(0.18, retires=date(2027, 12, 1)),
+    "rerank-2.5": VoyageModel(0.05),
+    "rerank-2.5-lite": VoyageModel(0.02),
     "voyage-2": VoyageModel(0.1, context=4_000, batch_tokens=320_000),
 }
 GONE = re.compile(r"claude-(?:instant|[123])\b")  # claude-3-haiku-20240307, claude-3-5-sonnet-20241022, …

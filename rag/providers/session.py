@@ -14,7 +14,7 @@ from typing import Any, Literal
 from rag.errors import DataError
 from rag.providers.base import LLM, Embedder, Prompt, Reply
 from rag.providers.batches import ClaudeBatches
-from rag.providers.cache import Cache, Overlay, RemoteEmbedder
+from rag.providers.cache import Cache, Overlay, Remote, RemoteEmbedder
 from rag.providers.claude import API_VERSION, KEYS, Claude
 from rag.providers.cost import Meter, Metered, MeteredEmbedder
 from rag.providers.guess import Guess, GuessEmbedder
@@ -22,6 +22,7 @@ from rag.providers.keys import find_key
 from rag.providers.lsa import LSA
 from rag.providers.models import PROFILES, ROLES, Profile, check_model
 from rag.providers.recorded import Recorded, RecordedEmbedder
+from rag.providers.scorers import CROSS_ENCODER, VOYAGE_RERANK, CrossEncoder, VoyageRerank
 from rag.providers.sentence_transformers import SentenceEncoder
 from rag.providers.voyage import Voyage
 
@@ -44,11 +45,20 @@ class Session:
     batch: bool = False
     sample: int = 0
     watch: Watch | None = None
+    reranker: str = "llm"
 
     def llm(self, role: str) -> LLM:
         """Return the language model of a role."""
-        claude = self._claude(role)
-        asked = Metered(Guess(claude) if self.mode == "guess" else claude, self.meter)
+        return self._recorded(self._claude(role), role)
+
+    def scorer(self, kind: str, model: str = "") -> LLM:
+        """Return a reranker that scores: ``voyage`` or ``cross-encoder``, with the model's id or the usual one."""
+        scorer = VoyageRerank(model or VOYAGE_RERANK) if kind == "voyage" else CrossEncoder(model or CROSS_ENCODER)
+        return self._recorded(scorer, "rerank")
+
+    def _recorded(self, remote: Remote, role: str) -> LLM:
+        """Return a model behind cache and meter."""
+        asked = Metered(Guess(remote) if self.mode == "guess" else remote, self.meter)
         llm: LLM = Recorded(asked, self.cache, self.mode == "replay", on_hit=self.meter.hit)
         if self.sample and role in RESAMPLED:
             llm = Sampled(llm, self.sample)
@@ -68,7 +78,9 @@ class Session:
 
     def check(self) -> None:
         """Ask the service, free of charge, whether keys and models are accepted. Raises ProviderError if not."""
-        roles = {self.models[role]: role for role in ROLES[1:]}
+        if self.reranker.startswith("voyage"):
+            VoyageRerank().connect()
+        roles = {self.models[role]: role for role in ROLES[1:] if role in self.models}
         for role in roles.values():
             self._claude(role).check(role)
 
@@ -116,6 +128,8 @@ def _check_keys(session: Session) -> None:
     remote = _embedder(session.models["embed"], session.profile)
     if isinstance(remote, Voyage):
         remote.connect()
+    if session.reranker.startswith("voyage"):
+        VoyageRerank().connect()
 
 
 def _embedder(model: str, profile: Profile) -> LSA | RemoteEmbedder:
