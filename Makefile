@@ -13,7 +13,7 @@ demo: .venv/installed ## Run the three levels on the handbook, offline
 	@$(BIN)/rag run --dataset handbook
 
 test: check ## Check everything and run all tests
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest -n 2 --dist worksteal
 
 check: .venv/installed-dev ## Lint, format and types
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
