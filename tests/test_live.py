@@ -18,7 +18,7 @@ from rag import build_all, evaluate, live, load_dataset, offline, replay
 from rag.data import read_json, write_json
 from rag.errors import CacheMiss, DataError, InvalidValue, MissingKey, OverBudget, ProviderError
 from rag.experiment import estimate, repeated, run_all
-from rag.pipeline import LEVELS
+from rag.pipeline import STAGES
 
 ANIMALS = ["cats purr softly", "dogs bark loudly", "birds sing early", "fish swim deep", "bees hum always"]
 N = 10
@@ -69,7 +69,7 @@ def path(folder):
     return folder / "cache.sqlite"
 
 
-def run(backend, data, levels=tuple(LEVELS), n=N):
+def run(backend, data, levels=STAGES, n=N):
     return [evaluate(level, data.questions[:n], backend.judge) for level in build_all(data, levels, backend)]
 
 
@@ -116,7 +116,7 @@ def test_three_levels_ask_each_thing_once(claude, voyage, data, path):
         "embed": "voyage-4",
     }  # fmt: skip
     assert card["judge"] == "claude-sonnet-5-5"
-    assert set(card["fingerprints"]["prompts"]) == {"summarize", "rerank", "answer", "judge"}
+    assert set(card["fingerprints"]["prompts"]) == {"context", "summarize", "rerank", "answer", "judge"}
 
 
 def test_a_second_run_pays_nothing_and_a_replay_needs_no_key(claude, voyage, data, path, monkeypatch):
@@ -288,7 +288,7 @@ def test_replies_in_any_order_stay_with_their_questions(claude, data):
 def test_the_estimate_counts_the_calls_of_the_run_and_asks_nobody(claude, voyage, data, path):
     claude.write = lambda body: write(body) if role_of(body) != "answer" else f"{hash(str(body))}"
     backend = live(cache=path)
-    guess = estimate(backend, data, data.questions, LEVELS)
+    guess = estimate(backend, data, data.questions, STAGES)
     assert claude.calls == voyage.calls == []
     assert backend.session.meter.calls == 0
     run(backend, data)
@@ -297,9 +297,9 @@ def test_the_estimate_counts_the_calls_of_the_run_and_asks_nobody(claude, voyage
         assert guess.stages[role].calls == paid.stages[role].calls, role
     for role in ("embed", "rerank", "answer"):  # a verdict's prompt holds an answer, whose length nobody knows yet
         assert 0.5 < guess.stages[role].input_tokens / paid.stages[role].input_tokens < 2, role
-    assert estimate(live(cache=path), data, data.questions, LEVELS).calls == 0
+    assert estimate(live(cache=path), data, data.questions, STAGES).calls == 0
     changed = live(cache=path, models={"judge": "claude-haiku-5-5"})
-    again = estimate(changed, data, data.questions, LEVELS)
+    again = estimate(changed, data, data.questions, STAGES)
     assert {role: stage.calls for role, stage in again.stages.items() if stage.calls} == {"judge": 3 * N}
 
 
@@ -376,7 +376,7 @@ def test_the_commands(claude, voyage, folder):
     calls = len(claude.calls)
     again = rag("run", "-d", "own", "--backend", "replay", "-o", "again", "--json", cwd=folder)
     assert again.returncode == 0, again.stderr
-    assert len(json.loads(again.stdout)) == 3
+    assert len(json.loads(again.stdout)) == 4
     assert (folder / "out/rows/rerank.jsonl").read_bytes() == (folder / "again/rows/rerank.jsonl").read_bytes()
     asked = rag("ask", ANIMALS[0], "-d", "own", "--backend", "live", "--model", "answer=claude-opus-5-5", cwd=folder)
     assert "Written for" in asked.stdout
