@@ -244,7 +244,9 @@ def typed_results(notebook) -> list[str]:
     found = []
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
-            text = re.sub(r"\d+ minutes|`[^`]*`|\$\$.*?\$\$|\$[^$]*\$|\]\([^)]*\)|<[^>]*>", " ", cell.source, flags=re.DOTALL)
+            text = re.sub(
+                r"\d+ minutes|`[^`]*`|\$\$.*?\$\$|\$[^$]*\$|\]\([^)]*\)|<[^>]*>", " ", cell.source, flags=re.DOTALL
+            )
             found += re.findall(r"\d*[.,]\d+|\d+(?:\.\d+)? ?(?:%|per ?cent)", text)
             numbers = [(number, int(number)) for number in re.findall(r"(?<![.,\d])\d+(?![.,]?\d)", text)]
             numbers += [(word, IN_WORDS[word]) for word in re.findall(r"[a-z]+", text.lower()) if word in IN_WORDS]
