@@ -1,9 +1,10 @@
 # Everything runs in .venv, which the first target makes. Windows: see the README for the same commands without make.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
+PROMPTFOO := evaluation/promptfoo
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check prose lab bench clean
+.PHONY: help demo test check prose promptfoo lab bench peers clean
 
 help: ## Show this help
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1	/' | expand -t 18
@@ -12,7 +13,7 @@ demo: .venv/installed ## Run the three levels on the handbook, offline
 	@$(BIN)/rag run --dataset handbook
 
 test: check ## Check everything and run all tests
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest -n 2 --dist worksteal
 
 check: .venv/installed-dev ## Lint, format and types
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
@@ -21,14 +22,23 @@ prose: .venv-prose/installed ## Check spelling and Markdown form of the corpus a
 	@.venv-prose/bin/codespell README.md data evaluation/*.json rag
 	@.venv-prose/bin/mdformat --check --wrap keep data/handbook
 
+promptfoo: .venv/installed-dev $(PROMPTFOO)/node_modules/.package-lock.json ## Install promptfoo and test with it
+	@$(BIN)/python -m pytest tests/test_promptfoo_run.py
+
 lab: .venv/installed ## Open the notebooks
 	@$(BIN)/jupyter lab notebooks
 
 bench: .venv/installed ## Time searches against the bare matrix product
 	@env -u OPENBLAS_CORETYPE -u OPENBLAS_L2_SIZE $(BIN)/python benchmarks/search.py
 
+peers: .venv-peers/installed ## Compare the judged metrics with ragas (installs it apart: 800 MB)
+	@PYTHONPATH=. .venv-peers/bin/python -m pytest tests/test_peers.py \
+		tests/test_records.py::test_a_hugging_face_data_set_comes_and_goes
+	@PYTHONPATH=. .venv-peers/bin/python benchmarks/peers/ragas_metrics.py
+
 clean: ## Remove the environment and all caches
-	rm -rf .venv .venv-prose .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-prose .venv-peers $(PROMPTFOO)/node_modules $(PROMPTFOO)/.promptfoo
+	rm -rf .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 .venv/bin/python:
 	@test -n "$(PYTHON)" && "$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -48,6 +58,18 @@ clean: ## Remove the environment and all caches
 		mdformat==0.7.22 mdformat-gfm==1.0.0 mdformat-dollarmath==0.0.5
 	@touch $@
 
+.venv-peers/installed: | .venv/bin/python
+	@.venv/bin/python -m venv .venv-peers
+	@.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check pytest \
+		ragas==0.4.3 'langchain-community<0.4.2'
+	@touch $@
+
 .venv/installed-dev: .venv/installed
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@
+
+$(PROMPTFOO)/node_modules/.package-lock.json: $(PROMPTFOO)/package.json
+	@command -v npm > /dev/null || { echo "npm is needed: install Node.js, then make again"; exit 1; }
+	@echo "installing promptfoo (a minute, 1.5 GB)"
+	@cd $(PROMPTFOO) && npm install --no-package-lock --no-audit --no-fund --loglevel=error
 	@touch $@

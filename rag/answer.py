@@ -15,7 +15,6 @@ from rag.types import Answer, Hit, Retrieval, Status
 
 Answerer = Callable[[Sequence[str], Sequence[Retrieval]], list[Answer]]
 QUOTED_WORDS = 60
-NOTHING_FOUND = "No passage was found for this question."
 ANSWER_TOKENS = 2048  # of a reply; twice as many where it was cut off
 CUT_OFF = ("max_tokens", "model_context_window_exceeded")
 
@@ -23,6 +22,15 @@ CUT_OFF = ("max_tokens", "model_context_window_exceeded")
 def render_contexts(hits: Sequence[Hit], fields: Sequence[str]) -> list[str]:
     """Return what a level shows to the answering model: these fields of each hit."""
     return ["\n\n".join(part for field in fields if (part := str(hit["metadata"].get(field, "")))) for hit in hits]
+
+
+def refuses(answer: Answer) -> bool:
+    """Tell whether an answer says that the documents do not hold it, or the model declined.
+
+    >>> refuses(Answer("The documents do not say when; they name a year.")), refuses(Answer("In 1990."))
+    (True, False)
+    """
+    return answer.status in ("no_hits", "refusal") or answer.text.casefold().startswith(prompts.REFUSAL.casefold())
 
 
 # ---------------------------------------------------------------------------------------------- offline
@@ -51,7 +59,7 @@ def _quote(question: str, hits: list[Hit]) -> Answer:
 
 
 def _nothing_found() -> Answer:
-    return Answer(NOTHING_FOUND, status="no_hits", note="the search found nothing")
+    return Answer(f"{prompts.REFUSAL}.", status="no_hits", note="the search found nothing")
 
 
 # ---------------------------------------------------------------------------------------------- by an LLM

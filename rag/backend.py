@@ -7,7 +7,7 @@ work with a backend: it makes what the level's store embeds and loads it.
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rag.answer import Answerer, llm_answerer, quote_answers
 from rag.data import Dataset, fingerprint
@@ -22,6 +22,9 @@ from rag.rerank import Reranker, bm25_reranker, llm_reranker
 from rag.summarize import Summarizer, leading_sentences, llm_summarizer
 from rag.types import Chunk
 from rag.vector_db import VectorDB
+
+if TYPE_CHECKING:
+    from rag.evaluation.judged.assessors import Assessor
 
 CACHE = "data/cache.sqlite"
 
@@ -142,6 +145,13 @@ def of_session(session: Session, texts: Mapping[str, str]) -> Backend:
         levels=COOKBOOK_LEVELS if session.profile.cookbook else {},
         session=session,
     )
+
+
+def assessor(backend: Backend) -> "Assessor":
+    """Return who makes the small decisions of the judged metrics: the judge's model, or the offline stand-in."""
+    from rag.evaluation.judged.assessors import llm_assessor, overlap_assessor
+
+    return llm_assessor(backend.session.llm("judge")) if backend.session else overlap_assessor()
 
 
 def build(

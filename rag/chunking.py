@@ -1,63 +1,138 @@
-"""Cut Markdown into chunks, one for each section: its heading path, its text, and a link that stays the same.
+"""Cut documents into chunks, one for each section: its heading path, its text, and a link that stays the same.
 
-In: files or folders of Markdown. Out: chunks whose link is ``file.md#anchor``, the anchor made as GitHub makes it, so
-that the link opens the section. markdown-it-py finds the headings, so a ``#`` in fenced code is not one.
+In: files or folders of Markdown, HTML or plain text. Out: chunks whose link is ``file.md#anchor`` and opens the
+section. A section that is too long is cut between paragraphs; its parts behind the first are ``file.md?part=2#anchor``,
+which opens the same section.
 """
 
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, NamedTuple
 
 from rag.data import is_blank, read_text
-from rag.errors import DataError
+from rag.errors import DataError, check_at_least
+from rag.lexical import words
+from rag.sections import DEEPEST, Section, html_sections, markdown_sections, text_sections
+from rag.splitting import split_long
 from rag.types import Chunk
 
-if TYPE_CHECKING:
-    from markdown_it.token import Token
-
-PATTERNS = (".md", ".markdown")
-
-
-class _Heading(NamedTuple):
-    depth: int  # 1 for #, 6 for ######
-    title: str
-    first_line: int
-    after_line: int
+PATTERNS = ("*.md", "*.markdown", "*.html", "*.htm")
+MARKDOWN = (".md", ".markdown", ".mdx")
+HTML = (".html", ".htm", ".xhtml")
+MAX_WORDS = 500
 
 
-def chunk_files(paths: Iterable[str | Path]) -> list[Chunk]:
-    """Return the chunks of Markdown files and of all such files below folders, in the order of their names.
+class Chunking(NamedTuple):
+    """The chunks of some files, and what there is to know about how they were cut."""
+
+    chunks: list[Chunk]
+    n_files: int
+    n_split: int  # sections that were too long
+    no_text: list[str]  # links of headings without text of their own
+    empty_files: list[str]
+
+
+def chunk_files(
+    paths: Iterable[str | Path],
+    *,
+    depth: int = DEEPEST,
+    max_words: int = MAX_WORDS,
+    include: Sequence[str] = PATTERNS,
+    exclude: Sequence[str] = (),
+    unique: bool = False,
+) -> list[Chunk]:
+    """Return the chunks of files and of the files below folders; see `cut_files`."""
+    return cut_files(paths, depth=depth, max_words=max_words, include=include, exclude=exclude, unique=unique).chunks
+
+
+def cut_files(
+    paths: Iterable[str | Path],
+    *,
+    depth: int = DEEPEST,
+    max_words: int = MAX_WORDS,
+    include: Sequence[str] = PATTERNS,
+    exclude: Sequence[str] = (),
+    unique: bool = False,
+) -> Chunking:
+    """Cut files, and in folders those that fit the patterns, in the order of their names.
+
+    Args:
+        paths: files or folders; hidden folders in them are left out.
+        depth: the deepest heading that begins a chunk, 1 to 6.
+        max_words: the longest chunk; longer sections are cut between paragraphs.
+        include: patterns of names or relative paths, such as ``*.txt`` or ``guide/*``.
+        exclude: the same, to leave out.
+        unique: keep only the first of the chunks that have the same text.
 
     Raises:
-        DataError: if a path is missing, holds no Markdown, or two files would get the same links.
+        DataError: if a path is missing or holds no such files, files cannot be read, or two would get the same links.
+        InvalidValue: if depth or max_words is below 1.
     """
-    chunks: list[Chunk] = []
-    origin: dict[str, Path] = {}
-    for file, name in (pair for path in paths for pair in _markdown_files(Path(path))):
-        if name in origin:
-            raise DataError(f"{origin[name]} and {file} are both called {name}: chunk the folder above them instead")
-        origin[name] = file
-        chunks += chunk_markdown(read_text(file), name)
-    if not chunks:
+    check_at_least("depth", depth, 1)
+    check_at_least("max_words", max_words, 1)
+    files = _named([pair for path in paths for pair in _files(Path(path), include, exclude)])
+    cut, problems = Chunking([], len(files), 0, [], []), []
+    for name, file in files.items():
+        try:
+            sections = _read(file, depth)
+        except DataError as error:
+            problems.append(str(error))
+            continue
+        cut = _add(cut, name, sections, max_words)
+    if problems:
+        raise DataError(f"{len(problems)} of {len(files)} files cannot be read; leave them out with exclude", problems)
+    if not cut.chunks:
         raise DataError("there is no text to chunk in these paths")
-    return chunks
+    return cut._replace(chunks=_first_of_each(cut.chunks)) if unique else cut
 
 
-def _markdown_files(path: Path) -> list[tuple[Path, str]]:
-    """Return the Markdown files at or below a path, each with its name relative to that path."""
+def _files(path: Path, include: Sequence[str], exclude: Sequence[str]) -> list[tuple[str, Path]]:
+    """Return the files at or below a path, each with its name relative to that path."""
     if path.is_file():
-        return [(path, path.name)]
+        return [(path.name, path)]
     if not path.is_dir():
         raise DataError(f"no file or folder {path} (looked for {path.absolute()})")
-    files = sorted(file for file in path.rglob("*") if file.suffix.lower() in PATTERNS and file.is_file())
-    if not files:
-        raise DataError(f"{path.absolute()} holds no Markdown files ({', '.join(PATTERNS)})")
-    return [(file, file.relative_to(path).as_posix()) for file in files]
+    below = [(file.relative_to(path), file) for file in sorted(path.rglob("*")) if file.is_file()]
+    seen = [(name.as_posix(), file) for name, file in below if not any(part[0] == "." for part in name.parts)]
+    found = [(name, file) for name, file in seen if _fits(name, include) and not _fits(name, exclude)]
+    if not found:
+        but = f" that do not fit {', '.join(exclude)}" if exclude else ""
+        raise DataError(f"{path.absolute()} holds no files like {', '.join(include)}{but}; name others with include")
+    return found
 
 
-def chunk_markdown(text: str, name: str) -> list[Chunk]:
-    r"""Cut one document at its headings; ``name`` starts each link.
+def _fits(name: str, patterns: Iterable[str]) -> bool:
+    low = name.lower()
+    return any(fnmatchcase(part, p.lower()) for p in patterns for part in (low, low.rpartition("/")[2]))
+
+
+def _named(pairs: Iterable[tuple[str, Path]]) -> dict[str, Path]:
+    files: dict[str, Path] = {}
+    for name, file in pairs:
+        other = files.setdefault(name, file)
+        if other is not file:
+            raise DataError(f"{other} and {file} are both called {name}: chunk the folder above them instead")
+    return files
+
+
+def _read(file: Path, depth: int) -> list[Section]:
+    suffix = file.suffix.lower()
+    if suffix in HTML:
+        try:
+            return html_sections(file.read_bytes(), depth)
+        except OSError as error:
+            raise DataError(f"cannot read {file}: {error.strerror or error}") from None
+        except RecursionError:
+            raise DataError(f"{file} is nested too deeply to be read") from None
+    return (markdown_sections if suffix in MARKDOWN else text_sections)(read_text(file), depth)
+
+
+# ---------------------------------------------------------------------------------------------- chunks
+
+
+def chunk_markdown(text: str, name: str, *, depth: int = DEEPEST, max_words: int = MAX_WORDS) -> list[Chunk]:
+    r"""Cut one Markdown document; ``name`` starts each link.
 
     A chunk's heading is the path of headings above it. Text before the first heading gets the bare name as its link; a
     heading without text of its own gives no chunk; front matter is left out.
@@ -66,53 +141,70 @@ def chunk_markdown(text: str, name: str) -> list[Chunk]:
     >>> [(c["chunk_link"], c["chunk_heading"], c["text"]) for c in chunks]
     [('x.md#b', 'A > B', 'b'), ('x.md#b-1', 'A > B', 'c')]
     """
-    lines = re.split(r"\r\n|\r|\n", text)
-    headings, start = _headings("\n".join(lines))
-    ends = [heading.first_line for heading in headings] + [len(lines)]
-    chunks = [Chunk(chunk_link=name, chunk_heading="", text=_body(lines[start : ends[0]]))]
-    anchors = _anchors([heading.title for heading in headings])
-    path: list[_Heading] = []
-    for heading, anchor, end in zip(headings, anchors, ends[1:], strict=True):
-        path = [above for above in path if above.depth < heading.depth] + [heading]
-        title = " > ".join(above.title for above in path)
-        body = _body(lines[heading.after_line : end])
-        chunks.append(Chunk(chunk_link=f"{name}#{anchor}", chunk_heading=title, text=body))
-    return [chunk for chunk in chunks if not is_blank(chunk["text"])]
+    sections = markdown_sections(text, depth)
+    return [chunk for section in sections for chunk in _chunks(name, section, max_words)]
 
 
-def _body(lines: Sequence[str]) -> str:
-    return "\n".join(lines).strip("\n").rstrip()
+def _add(cut: Chunking, name: str, sections: Sequence[Section], max_words: int) -> Chunking:
+    """Return the chunks and counts with those of one more file."""
+    by_section = [_chunks(name, section, max_words) for section in sections]
+    no_text = [f"{name}#{s.anchor}" for s, made in zip(sections, by_section, strict=True) if s.anchor and not made]
+    new = [chunk for made in by_section for chunk in made]
+    return Chunking(
+        cut.chunks + new,
+        cut.n_files,
+        cut.n_split + sum(len(made) > 1 for made in by_section),
+        cut.no_text + no_text,
+        cut.empty_files + ([] if new else [name]),
+    )
 
 
-def _headings(text: str) -> tuple[list[_Heading], int]:
-    """Return the top-level headings and the line where the text starts, behind any front matter."""
-    from markdown_it import MarkdownIt
-    from mdit_py_plugins.front_matter import front_matter_plugin
-
-    tokens = MarkdownIt("commonmark").use(front_matter_plugin).parse(text)
-    start = tokens[0].map[1] if tokens and tokens[0].type == "front_matter" and tokens[0].map else 0
-    opened = [(t, tokens[i + 1]) for i, t in enumerate(tokens) if t.type == "heading_open" and t.level == 0]
-    headings = [_Heading(int(t.tag[1]), _title(inline), t.map[0], t.map[1]) for t, inline in opened if t.map]
-    return headings, start
+def _chunks(name: str, section: Section, max_words: int) -> list[Chunk]:
+    if is_blank(section.text):
+        return []
+    title, anchor = " > ".join(section.path), f"#{section.anchor}" if section.anchor else ""
+    links = [f"{name}{'' if part == 1 else f'?part={part}'}{anchor}" for part in range(1, len(section.text) + 2)]
+    parts = split_long(section.text, max_words)
+    return [Chunk(chunk_link=link, chunk_heading=title, text=part) for link, part in zip(links, parts, strict=False)]
 
 
-def _title(inline: "Token") -> str:
-    """Return a heading's text without its markup."""
-    kept = ("text", "code_inline", "softbreak")
-    return "".join(child.content or " " for child in inline.children or [] if child.type in kept).strip()
+# ---------------------------------------------------------------------------------------------- report
 
 
-def _anchors(titles: Sequence[str]) -> list[str]:
-    """Return GitHub's anchors: lower case, punctuation dropped, spaces to hyphens, repeats numbered.
+def report(cut: Chunking) -> dict[str, Any]:
+    """Return what to look at before using chunks: how many, how long, which are the same, which headings hold nothing.
 
-    >>> _anchors(["P & R (at k)", "P & R (at k)", ""])
-    ['p--r-at-k', 'p--r-at-k-1', 'section']
+    ``duplicates`` lists the links of chunks with equal texts (white space aside), the largest group first.
     """
-    taken: set[str] = set()
-    anchors = []
-    for title in titles:
-        base = re.sub(r"[^\w\- ]", "", title.lower()).strip().replace(" ", "-") or "section"
-        tries = [base, *(f"{base}-{n}" for n in range(1, len(titles) + 1))]
-        anchors.append(next(anchor for anchor in tries if anchor not in taken))
-        taken.add(anchors[-1])
-    return anchors
+    lengths = sorted(len(words(chunk["text"])) for chunk in cut.chunks)
+    return {
+        "files": cut.n_files,
+        "chunks": len(cut.chunks),
+        "shortest": lengths[0],
+        "median": lengths[len(lengths) // 2],
+        "longest": lengths[-1],
+        "under_10_words": sum(length < 10 for length in lengths),
+        "split": cut.n_split,
+        "duplicates": same_texts(cut.chunks),
+        "no_text": cut.no_text,
+        "empty_files": cut.empty_files,
+    }
+
+
+def _first_of_each(chunks: Iterable[Chunk]) -> list[Chunk]:
+    first: dict[str, Chunk] = {}
+    for chunk in chunks:
+        first.setdefault(_spaced(chunk["text"]), chunk)
+    return list(first.values())
+
+
+def _spaced(text: str) -> str:
+    return " ".join(text.split())
+
+
+def same_texts(chunks: Iterable[Mapping[str, Any]]) -> list[list[str]]:
+    """Return the links of chunks with equal texts, white space aside, the largest group first."""
+    groups: dict[str, list[str]] = {}
+    for chunk in chunks:
+        groups.setdefault(_spaced(chunk["text"]), []).append(chunk["chunk_link"])
+    return sorted((links for links in groups.values() if len(links) > 1), key=lambda links: -len(links))

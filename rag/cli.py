@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from rag import cli_evaluation, cli_paying
+from rag import cli_documents, cli_evaluation, cli_paying, cli_promptfoo, cli_scores, cli_testset
 from rag.cli_paying import (
     CACHE,
     LIVE,
@@ -103,7 +103,8 @@ def run(
     with bar:
         say(f"indexing {len(data.chunks)} chunks")
         pipelines = build_all(data, chosen, with_backend, **settings)
-        runs = run_all(pipelines, questions, with_backend, out, repeats=repeats, card={"split": split}, progress=say)
+        more: dict[str, Any] = {"unanswerable": data.unanswerable, "repeats": repeats, "card": {"split": split}}
+        runs = run_all(pipelines, questions, with_backend, out, **more, progress=say)
     results = [one.averages() for one in runs]
     _plot(runs[: len(chosen)], out / "performance.png")
     if as_json:
@@ -157,55 +158,16 @@ def ask(
     console.print(f"\n{pipeline.level.title}; answer: {chosen.models['answer']}", style="dim")
 
 
-@app.command()
-def chunk(
-    paths: Annotated[list[Path], typer.Argument(help="Markdown files, or folders of them.")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="The JSON file to write.")],
-) -> None:
-    """Cut Markdown into chunks by its headings, each with a link that opens the section.
-
-    Example: `rag chunk docs/ -o chunks.json`
-    """
-    from rag.chunking import chunk_files
-    from rag.data import write_json
-
-    chunks = chunk_files(paths)
-    write_json(out, chunks)
-    words = sorted(len(c["text"].split()) for c in chunks)
-    lengths = f"{words[0]} to {words[-1]} words, median {words[len(words) // 2]}"
-    _console().print(f"{len(chunks)} chunks of {lengths}, written to {out}", soft_wrap=True)
-
-
-@app.command()
-def audit(dataset: Dataset = "handbook") -> None:
-    """Show what a data set's questions are like: kinds, splits, gold chunks, words shared with the gold chunks.
-
-    Example: `rag audit --dataset my`
-    """
-    from rag.data import load_dataset
-    from rag.evaluation.testset import audit as audit_questions
-
-    data = load_dataset(dataset)
-    rows = audit_questions(data)
-    columns = ("kind", "n", "dev", "test", "1 gold", "2 gold", "3+ gold", "mean overlap", "max")
-    table = Table(
-        title=f"{data.name}: {len(data.questions)} questions, {len(data.chunks)} chunks",
-        box=box.SIMPLE,
-        padding=(0, 0, 0, 1),
-    )
-    for column in columns:
-        table.add_column(column, justify="left" if column == "kind" else "right", no_wrap=True)
-    for row in rows:
-        table.add_row(*(f"{value:.2f}" if isinstance(value, float) else str(value) for value in row.values()))
-    _console().print(table)
-    _console().print("overlap: share of a question's content words that occur in its gold chunks")
-
-
+for document in (cli_documents.chunk, cli_documents.audit):
+    app.command()(document)
+app.add_typer(cli_testset.testset_app, name="testset")
 app.command()(cli_paying.summarize)
+app.command()(cli_scores.score)
 app.add_typer(cli_paying.cache_app, name="cache")
 for measure in (cli_evaluation.show, cli_evaluation.compare, cli_evaluation.report, cli_evaluation.agreement):
     app.command()(measure)
 app.add_typer(cli_evaluation.cookbook, name="cookbook")
+app.add_typer(cli_promptfoo.app, name="promptfoo")
 
 
 # ---------------------------------------------------------------------------------------------- printing
@@ -257,6 +219,8 @@ def _warnings(result: dict[str, Any]) -> list[str]:
         lines.append(f"no chunk at all at {result['no_hits']} of them (scored 0)")
     if result["fallbacks"]:
         lines.append(f"the reranker kept the original order at {result['fallbacks']} questions")
+    if result["unanswerable"]:
+        lines.append(f"refused {result['refused']} of {result['unanswerable']} questions that the corpus cannot answer")
     return lines
 
 

@@ -26,7 +26,9 @@ ProfileName = Annotated[
 ]
 Models = Annotated[
     list[str] | None,
-    typer.Option("--model", help="ROLE=ID; roles: summarize, rerank, answer, judge.", rich_help_panel=LIVE),
+    typer.Option(
+        "--model", help="ROLE=ID; roles: summarize, rerank, answer, judge, generator, critic.", rich_help_panel=LIVE
+    ),
 ]
 EmbedderName = Annotated[
     str | None,
@@ -59,12 +61,8 @@ def choose_backend(
     """Return the backend of these options. Raises DataError if they do not fit together."""
     from rag.backend import live, offline, replay
 
-    pairs = [pair.partition("=") for pair in models or []]
-    if not all(role and equals and id_ for role, equals, id_ in pairs):
-        raise DataError(f"--model must be ROLE=ID, got {' '.join(models or [])!r}")
-    who: dict[str, Any] = {
-        "profile": profile, "models": {role: id_ for role, _, id_ in pairs}, "embedder": embedder, "prompts": prompts,
-    }  # fmt: skip
+    chosen = read_pairs("--model", "ROLE=ID", models)
+    who: dict[str, Any] = {"profile": profile, "models": chosen, "embedder": embedder, "prompts": prompts}
     if name == "offline":
         if models or embedder or prompts or profile != "current":
             raise DataError("--profile, --model, --embedder and --prompts need --backend live or replay")
@@ -72,6 +70,14 @@ def choose_backend(
     if name not in ("live", "replay"):
         raise DataError(f"no backend {name!r}; the backends are offline, live, replay")
     return live(**who, cache=cache, **limits) if name == "live" else replay(cache, **who)
+
+
+def read_pairs(option: str, form: str, given: list[str] | None) -> dict[str, str]:
+    """Return the values of an option that is given as NAME=VALUE. Raises DataError if one is not."""
+    pairs = [pair.partition("=") for pair in given or []]
+    if not all(name.strip() and equals and value.strip() for name, equals, value in pairs):
+        raise DataError(f"{option} must be {form}, got {' '.join(given or [])!r}")
+    return {name.strip(): value.strip() for name, _, value in pairs}
 
 
 def ask_before_paying(backend: Any, guess: Any, screen: Console, yes: bool) -> None:

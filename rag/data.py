@@ -25,12 +25,16 @@ SPLITS = ("dev", "test", "all")
 
 
 class Dataset(NamedTuple):
-    """A corpus, the same corpus with summaries (None where they are still to be made), and its questions."""
+    """A corpus, the same corpus with summaries (None where they are still to be made), and its questions.
+
+    ``unanswerable`` holds questions that the corpus cannot answer; they count for refusals only.
+    """
 
     name: str
     chunks: list[Chunk]
     summaries: list[Chunk] | None
     questions: list[Question]
+    unanswerable: Sequence[str] = ()
 
 
 # ---------------------------------------------------------------------------------------------- reading
@@ -236,7 +240,8 @@ def _nearest(link: str, by_form: Mapping[str, str]) -> str:
 def load_dataset(name_or_folder: str | os.PathLike[str]) -> Dataset:
     """Load a shipped data set by its name, or a folder in our layout or the cookbook's.
 
-    Ours: ``chunks.json``, ``questions.json`` and, optionally, ``summaries.json`` (the chunks with a ``summary``).
+    Ours: ``chunks.json``, ``questions.json`` and, optionally, ``summaries.json`` (the chunks with a ``summary``) and
+    ``unanswerable.json``.
     The cookbook's: ``data/anthropic_docs.json``, ``data/anthropic_summary_indexed_docs.json`` and
     ``evaluation/docs_evaluation_dataset.json``.
 
@@ -246,7 +251,20 @@ def load_dataset(name_or_folder: str | os.PathLike[str]) -> Dataset:
     corpus = load_corpus(name_or_folder)
     questions = load_questions(_files(name_or_folder)[2])
     check_gold(questions, corpus.chunks)
-    return corpus._replace(questions=questions)
+    return corpus._replace(questions=questions, unanswerable=_load_unanswerable(name_or_folder))
+
+
+def _load_unanswerable(name_or_folder: str | os.PathLike[str]) -> list[str]:
+    """Return the questions of the file beside the questions', where there is one."""
+    questions = _files(name_or_folder)[2]
+    file = questions.with_name(questions.name.replace("questions", "unanswerable"))
+    if file == questions or not file.exists():
+        return []
+    records, where = _records(file, "questions")
+    problems = _field_problems(records, "id", ["id", "question"]) + _repeated(records, "id")
+    if problems:
+        raise DataError(f"{where}: {len(problems)} problems", problems)
+    return [record["question"] for record in records]
 
 
 def load_corpus(name_or_folder: str | os.PathLike[str]) -> Dataset:

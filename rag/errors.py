@@ -6,6 +6,7 @@
     ├── IndexMismatch    a stored index made from other texts or by another embedder
     ├── ProviderError    a service refuses, or cannot be reached, and asking again will not help
     │   └── MissingKey   there is no key for it
+    ├── ParseError       a model's reply that does not say what was asked for
     ├── OverBudget       the next call could cost more than was allowed
     └── CacheMiss        a replay needs a reply that was never recorded
 
@@ -61,6 +62,10 @@ class MissingKey(ProviderError):
         super().__init__(
             f"{found}: set the environment variable {variable} (or use --backend offline, which needs none)"
         )
+
+
+class ParseError(RagError):
+    """A model's reply does not say what was asked for."""
 
 
 class OverBudget(RagError):

@@ -12,7 +12,12 @@ from typing import Any
 from rag.backend import Backend, build_all, of_session
 from rag.data import Dataset
 from rag.errors import InvalidValue
+from rag.evaluation.judged.assessors import dry_assessor
+from rag.evaluation.judged.metrics import Metric
+from rag.evaluation.judged.scoring import score_all
+from rag.evaluation.records import Record
 from rag.evaluation.run import Progress, Run, evaluate
+from rag.evaluation.testset import make_testset
 from rag.pipeline import Level, Pipeline
 from rag.providers.cost import Meter
 from rag.providers.recorded import RecordedEmbedder
@@ -46,7 +51,8 @@ def estimate(
     for sample in range(repeats):
         again = repeated(guess, sample)
         for pipeline in pipelines:
-            evaluate(replace(pipeline, reranker=again.reranker, answerer=again.answerer), questions, again.judge)
+            used = replace(pipeline, reranker=again.reranker, answerer=again.answerer)
+            evaluate(used, questions, again.judge, unanswerable=dataset.unanswerable)
     return guess.session.meter if guess.session else Meter()
 
 
@@ -59,12 +65,32 @@ def estimate_summaries(backend: Backend, chunks: Sequence[Chunk]) -> Meter:
     return session.meter
 
 
+def estimate_scores(backend: Backend, records: Mapping[str, Sequence[Record]], metrics: Sequence[Metric]) -> Meter:
+    """Return what judged metrics of these records would cost, by a dry run that asks nobody."""
+    if backend.session is None:
+        return Meter()
+    session = backend.session.guessing()
+    embedder = session.embedder() if isinstance(backend.embedder, RecordedEmbedder) else backend.embedder
+    score_all(records, metrics, dry_assessor(session.llm("judge")), embedder)
+    return session.meter
+
+
+def estimate_testset(backend: Backend, chunks: Sequence[Chunk], n: int, **settings: Any) -> Meter:
+    """Return what a synthetic test set would cost if nothing were rejected; ``settings`` as in `make_testset`."""
+    if backend.session is None:
+        return Meter()
+    session = backend.session.guessing()
+    make_testset(chunks, n, generator=session.llm("generator"), critic=session.llm("critic"), **settings)
+    return session.meter
+
+
 def run_all(
     pipelines: Sequence[Pipeline],
     questions: Sequence[Question],
     backend: Backend,
     out: str | os.PathLike[str],
     *,
+    unanswerable: Sequence[str] = (),
     repeats: int = 1,
     card: Mapping[str, Any] | None = None,
     progress: Progress = lambda _: None,
@@ -79,7 +105,8 @@ def run_all(
         again = repeated(backend, sample) if sample else backend
         for pipeline in pipelines:
             used = replace(pipeline, reranker=again.reranker, answerer=again.answerer)
-            run = evaluate(used, questions, again.judge, card={**(card or {}), "repeat": sample + 1}, progress=progress)
+            about = {**(card or {}), "repeat": sample + 1}
+            run = evaluate(used, questions, again.judge, unanswerable=unanswerable, card=about, progress=progress)
             if backend.session:
                 run = replace(run, card={**run.card, "cost": meter.since(before)})
                 before = meter.table()

@@ -26,6 +26,9 @@ class Question(TypedDict):
     correct_answer: str
     kind: NotRequired[str]
     split: NotRequired[str]
+    evolution: NotRequired[str]  # of a synthetic question
+    review: NotRequired[str]  # keep or edit, where a person has seen it
+    not_gold: NotRequired[list[str]]  # near-misses that a person has refused
 
 
 class Hit(TypedDict):

@@ -1,8 +1,9 @@
 from conftest import make_chunk
 
 from rag import SummaryIndexedVectorDB, VectorDB, load_dataset
-from rag.answer import QUOTED_WORDS, quote_answers, render_contexts
+from rag.answer import QUOTED_WORDS, quote_answers, refuses, render_contexts
 from rag.evaluation.judge import OVERLAP, overlap_verdicts
+from rag.prompts import ANSWER, REFUSAL
 from rag.summarize import leading_sentences
 from rag.types import Answer, Retrieval
 
@@ -38,6 +39,19 @@ def test_answers_are_short_and_say_when_nothing_was_found():
     short, nothing = quote_answers(["word3", "word3"], [found(long), found()])
     assert len(short.text.split()) == QUOTED_WORDS + 1  # the link
     assert (nothing.status, nothing.hits) == ("no_hits", [])
+
+
+def test_refusals_are_recognised_by_the_agreed_beginning():
+    texts = [
+        "The documents do not say.",
+        "the documents do not say when.",
+        "Nobody knows. The documents do not say.",
+        "",
+    ]
+    assert [refuses(Answer(text)) for text in texts] == [True, True, False, False]
+    assert refuses(Answer("", status="refusal"))
+    assert quote_answers(["q"], [found()])[0].text.startswith(REFUSAL)
+    assert REFUSAL in ANSWER
 
 
 def test_overlap_counts_the_references_own_words():

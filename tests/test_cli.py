@@ -88,6 +88,35 @@ def test_chunk(folder):
     assert [chunk["chunk_link"] for chunk in read_json(folder / "chunks.json")] == ["a.md#a", "a.md#b"]
 
 
+def test_chunk_says_what_to_look_at(folder):
+    for name, text in {
+        "a.md": "# A\n\n## B\n\nsee here\n\n## C\n\none two\n\nthree four",
+        "b.html": "<h1>B</h1>see here",
+    }.items():
+        (folder / "docs").mkdir(exist_ok=True)
+        (folder / "docs" / name).write_text(text, encoding="utf-8")
+    done = rag("chunk", "docs", "-o", "chunks.json", "--max-words", "3", cwd=folder)
+    assert [line.strip() for line in done.stdout.splitlines()] == [
+        "4 chunks of 2 to 2 words, median 2, written to chunks.json",
+        "2 files",
+        "1 sections were longer and are cut into parts",
+        "4 chunks have fewer than 10 words",
+        "1 chunks repeat the text of another, as a.md#b = b.html#b",
+        "1 headings and files have no text of their own, as a.md#a",
+    ]
+    done = rag("chunk", "docs", "-o", "c.json", "--unique", "--depth", "1", "--exclude", "*.html", cwd=folder)
+    assert [chunk["chunk_link"] for chunk in read_json(folder / "c.json")] == ["a.md#a"]
+
+
+def test_an_extractive_testset_says_so_and_runs(folder):
+    done = rag("testset", "own/chunks.json", "-n", "5", "-o", "own/questions.json", "--offline", cwd=folder)
+    assert "asked 5, made 2 by extraction (no LLM)" in done.stdout
+    assert rag("run", "-d", "own", "-o", "out", cwd=folder).returncode == 0
+    audited = rag("audit", "-d", "own", "-o", "found.json", cwd=folder)
+    assert "whether the gold chunks answer the questions takes a critic" in audited.stdout
+    assert read_json(folder / "found.json") == {"repeated": [], "near_misses": {}}
+
+
 @pytest.mark.parametrize(
     ("args", "words"),
     [
@@ -102,7 +131,10 @@ def test_chunk(folder):
         (["run", "--treshold", "1"], "No such option"),
         (["ask", "  ", "-d", "own"], "empty question"),
         (["chunk", "nowhere", "-o", "x.json"], "no file or folder nowhere"),
-        (["chunk", "own", "-o", "x.json"], "holds no Markdown files"),
+        (["chunk", "own", "-o", "x.json"], "holds no files like"),
+        (["testset", "own/chunks.json", "-o", "x.json", "-n", "0"], "Invalid value for '-n'"),
+        (["testset", "nowhere.json", "-o", "x.json"], "no file nowhere.json"),
+        (["testset", "review", "own/chunks.json"], "problems in 2 questions"),
         (["fly"], "No such command"),
     ],
 )
@@ -123,7 +155,11 @@ def test_bad_files_are_named(folder, content):
 
 
 @pytest.mark.parametrize(
-    "command", [[], ["run"], ["ask"], ["chunk"], ["audit"], ["show"], ["compare"], ["report"], ["cookbook"]]
+    "command",
+    [
+        *[[], ["run"], ["ask"], ["chunk"], ["audit"], ["show"], ["compare"], ["report"], ["cookbook"]],
+        *[["testset"], ["testset", "make"], ["testset", "review"]],
+    ],
 )
 def test_help_is_complete(command, tmp_path):
     done = rag(*command, "--help", cwd=tmp_path)

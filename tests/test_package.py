@@ -10,13 +10,13 @@ HEAVY = ["anthropic", "voyageai", "sklearn", "scipy", "pandas", "matplotlib", "s
 LAYERS = {  # a module may import from its own layer and from those below
     "types errors": 0,
     "providers": 1,
-    "data prompts chunking lexical": 1,
+    "data prompts sections splitting chunking lexical": 1,
     "vector_db rerank answer summarize": 2,
     "pipeline": 3,
     "evaluation": 4,
     "backend": 5,
     "compat experiment": 6,
-    "cli_evaluation cli_paying": 7,
+    "cli_documents cli_evaluation cli_paying cli_promptfoo cli_scores cli_testset": 7,
     "cli": 8,
 }
 LAYER = {name: layer for names, layer in LAYERS.items() for name in names.split()}

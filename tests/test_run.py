@@ -144,6 +144,15 @@ def test_a_question_without_a_known_word_says_so(questions):
     assert found.note == "no hits: no word of the question is in the corpus"
 
 
+def test_unanswerable_questions_count_for_refusals_only(questions):
+    data = dataset([make_chunk("A", "apples grow on trees"), make_chunk("B", "pears are green")], [])
+    asked = [{**questions[0], "question": "Where do apples grow?"}]
+    run = evaluate(build(data, BASIC), asked, unanswerable=["zebra?", "What about pears?"])
+    averages = run.averages()
+    assert (averages["n"], averages["unanswerable"], averages["refused"]) == (1, 2, 1)  # "zebra" finds nothing
+    assert len(load_dataset("handbook").unanswerable) == 5
+
+
 def test_settings_are_checked(db, chunks):
     with pytest.raises(InvalidValue, match="k must be an integer >= 1, got 0"):
         pipeline(db, k=0)
@@ -185,4 +194,7 @@ def test_levels_share_the_corpus_fingerprint_and_summaries_have_their_own(chunks
     data = dataset([{**chunk, "text": f"word{i} {chunk['text']}"} for i, chunk in enumerate(chunks)], questions)
     prints = [evaluate(level, questions, ALWAYS).card["fingerprints"] for level in build_all(data, [BASIC, SUMMARY])]
     assert prints[0]["corpus"] == prints[1]["corpus"]
-    assert [set(found) for found in prints] == [{"corpus", "questions"}, {"corpus", "questions", "summaries"}]
+    assert [set(found) - {"prompts"} for found in prints] == [
+        {"corpus", "questions"},
+        {"corpus", "questions", "summaries"},
+    ]

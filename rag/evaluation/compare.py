@@ -84,9 +84,10 @@ class Difference:
 
 @dataclass(frozen=True)
 class Comparison:
-    """All differences between some runs, the primary metric first."""
+    """All differences between some runs, the primary metric first, where there is one."""
 
     differences: list[Difference]
+    primary: str | None = PRIMARY
 
     def __str__(self) -> str:
         return "\n".join(map(str, self.differences))
@@ -94,11 +95,13 @@ class Comparison:
     def notes(self) -> list[str]:
         """Say what a reader of the numbers must know: what is established, what was left out, what is not alike."""
         shown = [f"{one.metric} {one.first} → {one.second}" for one in self.differences if one.shown]
-        left_out = {f"{one.excluded} questions without retrieval left out" for one in self.differences if one.excluded}
+        what = "retrieval" if self.primary else "a value in both"
+        left_out = {f"{one.excluded} questions without {what} left out" for one in self.differences if one.excluded}
         unlike = {f"{one.first} → {one.second}: not like for like ({one.note})" for one in self.differences if one.note}
+        rest = f"{self.primary} is the primary metric, the others are exploratory; undecided is not correct."
         return [
             f"Differences at the 5 % level after Holm: {', '.join(shown) or 'none'}.",
-            f"{PRIMARY} is the primary metric, the others are exploratory; undecided is not correct.",
+            rest if self.primary else "All metrics here are exploratory.",
             *sorted(left_out),
             *sorted(unlike),
         ]
@@ -133,11 +136,12 @@ def compare(runs: Sequence[Run] | Mapping[str, Run], *, resamples: int = stats.R
     found = []
     for metric in METRICS:
         group = [_difference(metric, *args, resamples, seed) for args in zip(pairs, matched, strict=True)]
-        found += _corrected([one for one in group if one])
+        found += corrected([one for one in group if one])
     return Comparison(found)
 
 
-def _corrected(group: Sequence[Difference]) -> list[Difference]:
+def corrected(group: Sequence[Difference]) -> list[Difference]:
+    """Return the differences of one metric with p values corrected for their number (Holm)."""
     adjusted = stats.holm([one.p for one in group])
     return [replace(one, p_holm=p) for one, p in zip(group, adjusted, strict=True)]
 
@@ -178,21 +182,37 @@ def _difference(
     scored = [pair for pair in pairs if metric == PRIMARY or all(row.precision is not None for row in pair)]
     if not scored:
         return None
-    statistic = stats.column_f1 if metric == "F1" else stats.column_mean
     a, b = (values([pair[side] for pair in scored], metric) for side in (0, 1))
-    estimates = stats.bootstrap_difference(a, b, statistic, resamples=resamples, seed=seed)
+    statistic = stats.column_f1 if metric == "F1" else stats.column_mean
+    found = difference(metric, (names[0][0], names[1][0]), a, b, statistic, resamples=resamples, seed=seed)
+    note = ", ".join(what_differs(names[0][1], names[1][1])) or None
+    return replace(found, excluded=len(pairs) - len(scored), note=note)
+
+
+def difference(
+    metric: str,
+    names: tuple[str, str],
+    first: stats.Floats,
+    second: stats.Floats,
+    statistic: stats.Statistic = stats.column_mean,
+    *,
+    resamples: int = stats.RESAMPLES,
+    seed: int = 0,
+) -> Difference:
+    """Return the difference of two runs' values, (n, c) each, in the same order of questions; p is not corrected."""
+    estimates = stats.bootstrap_difference(first, second, statistic, resamples=resamples, seed=seed)
     low, high = stats.percentile_interval(estimates)
-    each = statistic(b) - statistic(a)
+    each = statistic(second) - statistic(first)
     won, lost = int(np.sum(each > TINY)), int(np.sum(each < -TINY))
     exact = metric == PRIMARY
-    p = stats.mcnemar(won, lost) if exact else stats.swap_test(a, b, statistic, resamples=resamples, seed=seed)
-    before, after = (float(statistic(side.mean(axis=0, keepdims=True))[0]) for side in (a, b))
+    p = stats.mcnemar(won, lost) if exact else stats.swap_test(first, second, statistic, resamples=resamples, seed=seed)
+    before, after = (float(statistic(side.mean(axis=0, keepdims=True))[0]) for side in (first, second))
     return Difference(
         metric=metric,
-        first=names[0][0],
-        second=names[1][0],
-        n=len(scored),
-        excluded=len(pairs) - len(scored),
+        first=names[0],
+        second=names[1],
+        n=len(each),
+        excluded=0,
         first_value=before,
         second_value=after,
         difference=after - before,
@@ -202,9 +222,8 @@ def _difference(
         p_holm=p,
         won=won,
         lost=lost,
-        tied=len(scored) - won - lost,
+        tied=len(each) - won - lost,
         sd=_sd(metric, each, estimates),
-        note=", ".join(what_differs(names[0][1], names[1][1])) or None,
     )
 
 

@@ -14,6 +14,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rag.answer import refuses
 from rag.data import fingerprint, read_json, read_records, write_csv, write_json, write_json_lines
 from rag.errors import DataError
 from rag.evaluation import retrieval_metrics as metrics
@@ -91,6 +92,8 @@ class Run:
             "n": len(self.rows),
             "n_scored": len(scored),
             **self._counts(),
+            "unanswerable": self.card.get("unanswerable", 0),
+            "refused": self.card.get("refused", 0),
             "intervals": self._intervals(scored),
         }
 
@@ -144,12 +147,14 @@ def evaluate(
     questions: Sequence[Question],
     judge: Judge = OVERLAP,
     *,
+    unanswerable: Sequence[str] = (),
     card: Mapping[str, Any] | None = None,
     progress: Progress = lambda _: None,
 ) -> Run:
     """Retrieve, answer and judge all questions with one level; ``card`` adds to the run card.
 
-    ``progress`` is told each stage as it begins, in words.
+    Of ``unanswerable`` questions it is counted how many are refused; nothing else is made of them. ``progress`` is told
+    each stage as it begins, in words.
     """
     texts = [question["question"] for question in questions]
     seconds: dict[str, float] = {}
@@ -164,7 +169,9 @@ def evaluate(
     with _timed("judge", seconds, say):
         verdicts = judge.decide(texts, [question["correct_answer"] for question in questions], answers)
     rows = [make_row(*parts) for parts in zip(questions, retrievals, answers, verdicts, strict=True)]
-    made = {**run_card(pipeline, questions, judge), **(card or {}), "seconds": seconds}
+    refused = sum(map(refuses, pipeline.answer(unanswerable))) if unanswerable else 0
+    refusals = {"unanswerable": len(unanswerable), "refused": refused}
+    made = {**run_card(pipeline, questions, judge), **refusals, **(card or {}), "seconds": seconds}
     return Run(pipeline.level.name, pipeline.level.title, rows, made)
 
 

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from rag.evaluation.agreement import Agreement, Estimate
 from rag.evaluation.compare import Comparison, Difference
+from rag.evaluation.judged.results import Mean, Scores
 from rag.evaluation.replay import Line
 from rag.evaluation.run import Run
 from rag.evaluation.saved import parts
@@ -65,7 +66,8 @@ def comparison_table(comparison: Comparison, step: float = 0.05) -> Table:
     for one in comparison.differences:
         if one.metric != metric:
             metric = one.metric
-            table.add_row(Text(f"{metric} (n = {one.n})", "bold"))
+            title = f"{metric} (n = {one.n})"
+            table.add_row(*([Text(title, "bold")] if len(title) <= 20 else [Text(metric, "bold"), f"n {one.n}"]))
         table.add_row(*_cells(one, step))
     return table
 
@@ -76,6 +78,29 @@ def _cells(one: Difference, step: float) -> list[str]:
     counts, needed = f"{one.won}/{one.lost}", str(one.needed(step) or "–")
     change = short(one.difference, "+")
     return [f"  {one.first} → {one.second}", change, ends, short(one.p), short(one.p_holm), counts, detectable, needed]
+
+
+def scores_table(found: Mapping[str, Scores]) -> Table:
+    """Return a row for each judged metric and source: mean, interval, and how many records it covers."""
+    judges = ", ".join(dict.fromkeys(str(scores.card.get("judge")) for scores in found.values()))
+    table = Table(box=box.SIMPLE, padding=(0, 0, 0, 1), caption=f"judged by: {judges}", caption_justify="left")
+    table.add_column("metric", no_wrap=True)
+    for name in ("mean", "95 % limits", "scored", "of", "not applicable", "errors"):
+        table.add_column(name, justify="right", no_wrap=True)
+    means = {name: {one.metric: one for one in scores.means()} for name, scores in found.items()}
+    for metric in next(iter(means.values())):
+        if len(found) > 1:
+            table.add_row(Text(metric, "bold"))
+        for name in found:
+            table.add_row(f"  {name}" if len(found) > 1 else metric, *_mean_cells(means[name][metric]))
+    return table
+
+
+def _mean_cells(one: Mean) -> list[str]:
+    counts = [str(n) for n in (one.n_scored, one.n, one.not_applicable, one.errors)]
+    if one.mean is None or one.low is None or one.high is None:
+        return ["–", "–", *counts]
+    return [f"{one.mean:.3f}", f"{short(one.low)} {short(one.high)}", *counts]
 
 
 def replay_table(lines: Sequence[Line]) -> Table:

@@ -99,9 +99,21 @@ def complete_usable(
     include the first's. Errors and refusals are not asked again: the provider has retried the former, and the latter
     are answers.
     """
+    return complete_each_usable(llm, prompts, [usable] * len(prompts), on_reply)
+
+
+def complete_each_usable(
+    llm: LLM,
+    prompts: Sequence[Prompt],
+    usable: Sequence[Callable[[Reply], bool]],
+    on_reply: Callable[[int, Reply], None] | None = None,
+) -> list[Reply]:
+    """Do as `complete_usable` does, with a test of its own for each prompt's reply."""
     replies = _complete(llm, prompts, on_reply)
     again = [
-        i for i, reply in enumerate(replies) if not (reply.error or reply.stop_reason == "refusal" or usable(reply))
+        i
+        for i, (reply, fits) in enumerate(zip(replies, usable, strict=True))
+        if not (reply.error or reply.stop_reason == "refusal" or fits(reply))
     ]
     if again:
         second = _complete(llm, [_once_more(prompts[i], replies[i]) for i in again])

@@ -15,7 +15,10 @@ from rag.providers.cache import Batch, digest
 from rag.providers.cost import OverEmbedder, OverLLM
 from rag.providers.models import claude_model
 
+DECISIONS = ("usable", "stands_alone", "answerable", "needs_all", "new", "supported", "complete")
 USUAL = {  # a reply of a usual length, of the form that its stage asks for
+    "generator": f'{{"question": "{"word " * 20}?", "in_context": true, "answer": "{"word " * 40}"}}',
+    "critic": f'{{"reason": "{"word " * 25}", {", ".join(f"{chr(34)}{name}{chr(34)}: true" for name in DECISIONS)}}}',
     "summarize": "word " * 90,
     "rerank": '{"ranking": [2, 0, 1]}',  # not the order of the search, so that the answers' prompts differ
     "answer": "word " * 150,

@@ -13,8 +13,8 @@ from rag.errors import ProviderError
 
 THINKING_OFF: dict[str, Any] = {"type": "disabled"}
 BETWEEN_TOOLS: dict[str, Any] = {"type": "between_tools"}  # what sonnet-5-5 takes for "off": without tools, no thinking
-Role = Literal["embed", "summarize", "rerank", "answer", "judge"]
-ROLES: tuple[Role, ...] = ("embed", "summarize", "rerank", "answer", "judge")
+Role = Literal["embed", "generator", "critic", "summarize", "rerank", "answer", "judge"]
+ROLES: tuple[Role, ...] = ("embed", "generator", "critic", "summarize", "rerank", "answer", "judge")
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,11 @@ class Profile:
 
 
 def _profile(embed: str, reads: str, judge: str) -> dict[Role, str]:
-    return {"embed": embed, "summarize": reads, "rerank": reads, "answer": reads, "judge": judge}
+    """Return the models of a profile; test questions are written by the judge's and checked by the other one."""
+    return {
+        "embed": embed, "generator": judge, "critic": reads,
+        "summarize": reads, "rerank": reads, "answer": reads, "judge": judge,
+    }  # fmt: skip
 
 
 PROFILES = {
