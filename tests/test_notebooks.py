@@ -137,6 +137,16 @@ WRONG = {  # for each exercise of a notebook, a mistake that people make
         "mended_scores = score_all",
         "def mended_count(replies): return count_correct(replies), 1",
     ],
+    "08_ragas_metrics": [
+        "def my_precision(useful): return sum(useful) / len(useful)",
+        "mine = apple",
+        "votes_needed = 5",
+    ],
+    "09_your_own_documents": [
+        "my_counts = {'simple': 6, 'reasoning': 6, 'multi_context': 5}",  # the remainder to the wrong one
+        "def standing_alone(questions): return [q for q in questions if 'passage' not in q]",
+        "most_calls = 10 * 3",
+    ],
 }
 CHECK_AGAIN = """
 {wrong}
