@@ -139,14 +139,14 @@ WRONG = {  # for each exercise of a notebook, a mistake that people make
         "def mended_count(replies): return count_correct(replies), 1",
     ],
     "08_ragas_metrics": [
-        "def my_precision(useful): return sum(useful) / len(useful)",  # order ignored
-        "mine = Record('moon', 'What is it?', ['Green cheese.'], 'Green cheese.', 'Green cheese.')",  # not wrong
-        "votes_needed = 3",
+        "def my_precision(useful): return sum(useful) / len(useful)",
+        "mine = apple",
+        "votes_needed = 5",
     ],
     "09_your_own_documents": [
-        "my_counts = {'simple': 7, 'reasoning': 5, 'multi_context': 6}",  # all rounded: eighteen
-        "def standing_alone(questions): return questions",
-        "most_calls = 10 * 5",  # one try each
+        "my_counts = {'simple': 6, 'reasoning': 6, 'multi_context': 5}",  # the remainder to the wrong one
+        "def standing_alone(questions): return [q for q in questions if 'passage' not in q]",
+        "most_calls = 10 * 3",
     ],
 }
 CHECK_AGAIN = """
