@@ -28,7 +28,6 @@ FOLDER = ROOT / "notebooks"
 NAMES = sorted(path.stem for path in FOLDER.glob("[0-9]*.ipynb"))
 PICTURE = ROOT / "evaluation" / "handbook_dev.png"
 DATA = rag.load_dataset("handbook")
-PLANNED = ["10_beyond.ipynb"]  # linked to already
 SECONDS = 60
 NUMBER = re.compile(r"\d*\.\d+")
 
@@ -287,9 +286,8 @@ def test_a_typed_result_is_noticed(prose, found):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_switch_cell_names_what_the_package_has(name):
-    """Notebook 9 switches the documents, and makes its backend where it needs one."""
     offered = re.findall(r"^(?:# )?backend = rag\.(\w+)\(", tagged(read(name), "switch")[0].source, flags=re.M)
-    assert offered == (["offline", "live", "replay"] if not name.startswith("09") else [])
+    assert offered == ["offline", "live", "replay"]
     assert set(offered) <= set(rag.__all__)
 
 
@@ -298,7 +296,7 @@ def test_links_lead_somewhere_and_colab_opens_the_notebook_itself():
     for name in NAMES:
         text = "\n".join(cell.source for cell in read(name).cells)
         for link in re.findall(r"\]\(([\w./]+)\)", text):
-            assert (FOLDER / link).exists() or link in PLANNED, link
+            assert (FOLDER / link).exists(), link
         colab = re.findall(r"https://colab.research.google.com/github/([\w-]+/[\w-]+)/blob/main/([\w/.]+)", text)
         assert [path for _, path in colab] == [f"notebooks/{name}.ipynb"]
         repositories |= {colab[0][0], *re.findall(r"git\+https://github.com/([\w-]+/[\w-]+)", text)}
