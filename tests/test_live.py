@@ -246,7 +246,7 @@ def test_settings_that_cannot_work_are_said_at_once(monkeypatch, folder):
         live(cache=None)
     for settings, words in [
         ({"profile": "best"}, "no profile 'best'; the profiles are current, cookbook"),
-        ({"models": {"chef": "x"}}, "no role 'chef'; the roles are embed, summarize, rerank, answer, judge"),
+        ({"models": {"chef": "x"}}, "no role 'chef'; the roles are embed, generator, critic, summarize"),
         ({"embedder": "bert"}, "no embedder 'bert'"),
         ({"models": {"judge": "claude-3-5-sonnet-20241022"}}, "judge: claude-3-5-sonnet-20241022 is retired"),
         ({"prompts": {"judge": "{{question}}", "chef": "x"}}, "judge: the placeholder {{candidate}} is missing"),

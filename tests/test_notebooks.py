@@ -137,6 +137,21 @@ WRONG = {  # for each exercise of a notebook, a mistake that people make
         "mended_scores = score_all",
         "def mended_count(replies): return count_correct(replies), 1",
     ],
+    "08_ragas_metrics": [
+        "def my_precision(useful): return sum(useful) / len(useful)",
+        "mine = apple",
+        "votes_needed = 5",
+    ],
+    "09_your_own_documents": [
+        "my_counts = {'simple': 6, 'reasoning': 6, 'multi_context': 5}",  # the remainder to the wrong one
+        "def standing_alone(questions): return [q for q in questions if 'passage' not in q]",
+        "most_calls = 10 * 3",
+    ],
+    "10_beyond": [
+        "def fuse_weighted(rankings, weights, k=60): return fuse(rankings, k)",
+        "in_float32, in_bytes = int(8e9 // 1024), int(8e9 // 1024)",  # one byte for a float
+        "only_words, only_vectors = len(words), len(vectors)",  # those that both find, too
+    ],
 }
 CHECK_AGAIN = """
 {wrong}
@@ -186,7 +201,7 @@ def test_the_teachers_page_runs_and_names_every_notebook():
     for block in re.findall(r"^```python\n(.*?)^```$", page, flags=re.M | re.S):
         exec(compile(block, "notebooks/README.md", "exec"), {})  # noqa: S102 - our own text
     assert re.findall(r"\]\((\w+)\.ipynb\)", page) == NAMES
-    rows = {int(number) for number in re.findall(r"^\| (\d)\.\d ", page, flags=re.M)}
+    rows = {int(number) for number in re.findall(r"^\| (\d+)\.\d ", page, flags=re.M)}
     assert rows == {int(name[:2]) for name in NAMES}
 
 
