@@ -23,7 +23,7 @@ from rag.providers.base import CorpusEmbedder, Embedder, Vectors
 from rag.types import Chunk, Hit
 
 log = logging.getLogger(__name__)
-BLOCK = 1 << 24  # scores held at once by a search: 64 MB, or one row where the corpus is larger than that
+BLOCK = 1 << 26  # scores held at once by a search: 256 MB, or one row where the corpus is larger than that
 STATE = "embedder_"  # starts the names of the embedder's arrays in a saved index
 ROUNDING = 1e-5  # no float32 product of unit vectors is further than this from the exact one
 
