@@ -147,6 +147,17 @@ def running(server: Server) -> Iterator[Any]:
         thread.join()
 
 
+@contextmanager
+def in_environment(monkeypatch: Any, server: Server) -> Iterator[Any]:
+    """Run a stub where the SDKs look for the service: with its key and address in the environment."""
+    claude = isinstance(server, ClaudeStub)
+    monkeypatch.delenv("ANTHROPIC_AUTH_TOKEN", raising=False)
+    monkeypatch.setenv("ANTHROPIC_API_KEY" if claude else "VOYAGE_API_KEY", KEY if claude else VOYAGE_KEY)
+    with running(server) as started:
+        monkeypatch.setenv("ANTHROPIC_BASE_URL" if claude else "VOYAGE_BASE_URL", started.url)
+        yield started
+
+
 class ClaudeStub(Server):
     """The Messages API. ``local`` makes it a local server: any key, model and field, schemas ignored."""
 

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from stubs import KEY, ClaudeStub, Fault, running, write
+from stubs import ClaudeStub, Fault, in_environment, write
 
 from rag.errors import ProviderError
 from rag.providers.base import Prompt
@@ -22,9 +22,7 @@ class Stopped(BaseException):
 
 @pytest.fixture
 def stub(monkeypatch):
-    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
-    with running(ClaudeStub()) as server:
-        monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
+    with in_environment(monkeypatch, ClaudeStub()) as server:
         yield server
 
 

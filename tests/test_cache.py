@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from stubs import KEY, VOYAGE_KEY, ClaudeStub, Fault, VoyageStub, running
+from stubs import ClaudeStub, Fault, VoyageStub, in_environment
 
 from rag.errors import CacheMiss, DataError, ProviderError
 from rag.providers.base import Prompt
@@ -20,17 +20,13 @@ PROMPT = Prompt("Say something.", "answer", "q1")
 
 @pytest.fixture
 def stub(monkeypatch):
-    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
-    with running(ClaudeStub()) as server:
-        monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
+    with in_environment(monkeypatch, ClaudeStub()) as server:
         yield server
 
 
 @pytest.fixture
 def voyage_stub(monkeypatch):
-    monkeypatch.setenv("VOYAGE_API_KEY", VOYAGE_KEY)
-    with running(VoyageStub()) as server:
-        monkeypatch.setenv("VOYAGE_BASE_URL", server.url)
+    with in_environment(monkeypatch, VoyageStub()) as server:
         yield server
 
 

@@ -12,7 +12,7 @@ from dataclasses import asdict, replace
 
 import pytest
 from conftest import make_chunk
-from stubs import KEY, OVERLOADED, VOYAGE_KEY, ClaudeStub, Fault, VoyageStub, running, write
+from stubs import KEY, OVERLOADED, VOYAGE_KEY, ClaudeStub, Fault, VoyageStub, in_environment, running, write
 
 from rag import build_all, evaluate, live, load_dataset, offline, replay
 from rag.data import read_json, write_json
@@ -26,18 +26,13 @@ N = 10
 
 @pytest.fixture
 def claude(monkeypatch):
-    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
-    monkeypatch.delenv("ANTHROPIC_AUTH_TOKEN", raising=False)
-    with running(ClaudeStub()) as server:
-        monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
+    with in_environment(monkeypatch, ClaudeStub()) as server:
         yield server
 
 
 @pytest.fixture
 def voyage(monkeypatch):
-    monkeypatch.setenv("VOYAGE_API_KEY", VOYAGE_KEY)
-    with running(VoyageStub(dimension=64)) as server:
-        monkeypatch.setenv("VOYAGE_BASE_URL", server.url)
+    with in_environment(monkeypatch, VoyageStub(dimension=64)) as server:
         yield server
 
 

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
-from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS, TfidfVectorizer
 
 from rag.errors import RagError
-from rag.lexical import terms
+from rag.lexical import stop_words, terms
 from rag.providers.base import CorpusEmbedder
 from rag.providers.lsa import LSA
 
@@ -61,3 +61,7 @@ def test_unusable_corpora_and_unfitted_use():
     with pytest.raises(RagError, match="not fitted"):
         LSA().embed(["x"], "query")
     assert LSA().fit(["one text only"]).embed(["text"], "query").shape == (1, 1)
+
+
+def test_the_stop_words_read_from_scikit_learns_file_are_those_that_it_exports():
+    assert stop_words() == ENGLISH_STOP_WORDS

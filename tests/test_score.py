@@ -9,7 +9,7 @@ import time
 
 import pytest
 from judged_stubs import write_judged
-from stubs import KEY, VOYAGE_KEY, ClaudeStub, VoyageStub, running
+from stubs import KEY, ClaudeStub, VoyageStub, in_environment
 from test_cli import folder, rag  # noqa: F401 - a fixture
 
 from rag import live, replay
@@ -37,18 +37,13 @@ RECORDS = [
 
 @pytest.fixture
 def claude(monkeypatch):
-    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
-    monkeypatch.delenv("ANTHROPIC_AUTH_TOKEN", raising=False)
-    with running(ClaudeStub(write_judged)) as server:
-        monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
+    with in_environment(monkeypatch, ClaudeStub(write_judged)) as server:
         yield server
 
 
 @pytest.fixture
 def voyage(monkeypatch):
-    monkeypatch.setenv("VOYAGE_API_KEY", VOYAGE_KEY)
-    with running(VoyageStub(dimension=64)) as server:
-        monkeypatch.setenv("VOYAGE_BASE_URL", server.url)
+    with in_environment(monkeypatch, VoyageStub(dimension=64)) as server:
         yield server
 
 

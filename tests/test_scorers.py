@@ -4,7 +4,7 @@ import sys
 
 import pytest
 from conftest import links, make_chunk
-from stubs import KEY, VOYAGE_KEY, ClaudeStub, Fault, VoyageStub, running
+from stubs import KEY, ClaudeStub, Fault, VoyageStub, in_environment, running
 
 from rag.backend import offline
 from rag.errors import InvalidValue, MissingKey, ProviderError
@@ -25,9 +25,7 @@ QUESTIONS = [
 
 @pytest.fixture
 def stub(monkeypatch):
-    monkeypatch.setenv("VOYAGE_API_KEY", VOYAGE_KEY)
-    with running(VoyageStub()) as server:
-        monkeypatch.setenv("VOYAGE_BASE_URL", server.url)
+    with in_environment(monkeypatch, VoyageStub()) as server:
         yield server
 
 
