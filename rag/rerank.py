@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rag import prompts
+from rag.data import is_blank
 from rag.errors import InvalidValue, check_at_least
 from rag.lexical import bm25_scores, terms
 from rag.providers.base import LLM, Prompt, Reply, complete_usable
@@ -28,7 +29,7 @@ def check_rerank(questions: Sequence[str], candidates: Sequence[Sequence[Hit]], 
     if len(questions) != len(candidates):
         raise InvalidValue(f"{len(questions)} questions but {len(candidates)} lists of candidates")
     for row, question in enumerate(questions):
-        if not question.strip():
+        if is_blank(question):
             raise InvalidValue(f"query must not be blank, got {question!r} (row {row})")
 
 
