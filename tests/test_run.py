@@ -8,7 +8,7 @@ from rag import BASIC, RERANK, SUMMARY, Run, VectorDB, build, build_all, evaluat
 from rag.data import Dataset, fingerprint
 from rag.errors import DataError, InvalidValue
 from rag.evaluation.judge import Judge
-from rag.pipeline import Pipeline
+from rag.pipeline import CONTEXT, Pipeline
 from rag.providers.lsa import LSA
 from rag.types import Answer, Ranking, Verdict
 
@@ -192,9 +192,11 @@ def test_the_store_of_a_pipeline_is_an_ordinary_store(chunks, questions):
 
 def test_levels_share_the_corpus_fingerprint_and_summaries_have_their_own(chunks, questions):
     data = dataset([{**chunk, "text": f"word{i} {chunk['text']}"} for i, chunk in enumerate(chunks)], questions)
-    prints = [evaluate(level, questions, ALWAYS).card["fingerprints"] for level in build_all(data, [BASIC, SUMMARY])]
-    assert prints[0]["corpus"] == prints[1]["corpus"]
+    levels = build_all(data, [BASIC, SUMMARY, CONTEXT])
+    prints = [evaluate(level, questions, ALWAYS).card["fingerprints"] for level in levels]
+    assert prints[0]["corpus"] == prints[1]["corpus"] == prints[2]["corpus"]
     assert [set(found) - {"prompts"} for found in prints] == [
         {"corpus", "questions"},
         {"corpus", "questions", "summaries"},
+        {"corpus", "questions", "contexts"},
     ]

@@ -231,20 +231,26 @@ def run_card(pipeline: Pipeline, questions: Sequence[Question], judge: Judge) ->
         },
         "versions": {
             "python": platform.python_version(),
-            **{
-                package: version(package)
-                for package in ("staged-rag", "numpy", "scikit-learn", "anthropic", "voyageai")
-            },
+            **{package: version(package) for package in PACKAGES},
         },
     }
 
 
+ADDED = {
+    "summary": "summaries",
+    "context": "contexts",
+}  # what some levels add to the chunks, and its fingerprint's name
+
+
 def _corpus_fingerprints(pipeline: Pipeline) -> dict[str, str]:
-    """Return the corpus' fingerprint, the same at every level, and that of the summaries where the level has them."""
-    plain = [{key: value for key, value in chunk.items() if key != "summary"} for chunk in pipeline.db.chunks]
-    made = {"corpus": fingerprint(plain)}
-    if "summary" in pipeline.db.fields:
-        made["summaries"] = fingerprint([chunk.get("summary") for chunk in pipeline.db.chunks])
+    """Return the corpus' fingerprint, the same at every level, and that of what the level adds to its chunks."""
+    chunks = pipeline.db.chunks
+    made = {
+        "corpus": fingerprint([{key: value for key, value in chunk.items() if key not in ADDED} for chunk in chunks])
+    }
+    for field_, name in ADDED.items():
+        if field_ in pipeline.db.fields:
+            made[name] = fingerprint([chunk.get(field_) for chunk in chunks])
     return made
 
 
