@@ -4,36 +4,55 @@ BIN := .venv/bin
 PROMPTFOO := evaluation/promptfoo
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check prose promptfoo lab bench peers clean
+.PHONY: help demo test check prose promptfoo fuzz figures statistics readings lab bench peers clean class grade
 
 help: ## Show this help
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1	/' | expand -t 18
 
-demo: .venv/installed ## Run the three levels on the handbook, offline
+demo: .venv/installed ## Run BM25 and the three levels on the handbook, without a key
 	@$(BIN)/rag run --dataset handbook
 
 test: check ## Check everything and run all tests
-	@$(BIN)/python -m pytest -n 2 --dist worksteal
+	@$(BIN)/python -m pytest -n 3 --dist worksteal
 
 check: .venv/installed-dev ## Lint, format and types
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
 
 prose: .venv-prose/installed ## Check spelling and Markdown form of the corpus and the READMEs
-	@.venv-prose/bin/codespell README.md data evaluation/*.json rag
+	@.venv-prose/bin/codespell -L nd --skip "*/readings" README.md data evaluation/*.json rag
 	@.venv-prose/bin/mdformat --check --wrap keep data/handbook
 
 promptfoo: .venv/installed-dev $(PROMPTFOO)/node_modules/.package-lock.json ## Install promptfoo and test with it
-	@$(BIN)/python -m pytest tests/test_promptfoo_run.py
+	@$(BIN)/python -m pytest tests/promptfoo/test_promptfoo_run.py
+
+fuzz: .venv/installed-dev ## Feed 10,000 damaged files to every loader
+	@RAG_FUZZ=10000 $(BIN)/python -m pytest tests/test_damaged_files.py
+
+figures: .venv/installed-dev ## Make every committed output again: pages, pictures, notebooks
+	@$(BIN)/python tests/test_readme.py
+	@$(BIN)/python tests/test_notebooks.py
+
+statistics: .venv/installed-dev ## Simulate coverage, type I errors, decisions and power; keep the tables
+	@$(BIN)/python benchmarks/statistics.py --write
+
+readings: .venv/installed-dev ## Write the prompts whose recorded readings are missing into exchange/
+	@$(BIN)/rag readings --write exchange
 
 lab: .venv/installed ## Open the notebooks
 	@$(BIN)/jupyter lab notebooks
+
+class: .venv/installed ## Write class.zip for students: no solutions, no outputs
+	@$(BIN)/python notebooks/handout.py class.zip
+
+grade: .venv/installed-dev ## Mark handed-in notebooks: make grade FILE="in/*.ipynb"
+	@$(BIN)/python notebooks/grade.py $(FILE) --csv marks.csv
 
 bench: .venv/installed ## Time searches against the bare matrix product
 	@env -u OPENBLAS_CORETYPE -u OPENBLAS_L2_SIZE $(BIN)/python benchmarks/search.py
 
 peers: .venv-peers/installed ## Compare the judged metrics with ragas (installs it apart: 800 MB)
-	@PYTHONPATH=. .venv-peers/bin/python -m pytest tests/test_peers.py \
-		tests/test_records.py::test_a_hugging_face_data_set_comes_and_goes
+	@PYTHONPATH=. .venv-peers/bin/python -m pytest tests/judged/test_peers.py \
+		tests/judged/test_records.py::test_a_hugging_face_data_set_comes_and_goes
 	@PYTHONPATH=. .venv-peers/bin/python benchmarks/peers/ragas_metrics.py
 
 clean: ## Remove the environment and all caches

@@ -9,7 +9,7 @@ copy of the vectors while it is timed (--no-faiss leaves it out), and milvus-lit
 
 import argparse
 import os
-import statistics
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -17,11 +17,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+sys.path = [place for place in sys.path if Path(place or ".").resolve() != Path(__file__).resolve().parent]
+# statistics.py in this folder has the name of a module of Python's
+
 import numpy as np
 
 from rag.providers.base import Vectors
+from rag.stores.vector_db import VectorDB
 from rag.types import Chunk
-from rag.vector_db import VectorDB
 
 K = 20
 
@@ -62,7 +65,7 @@ def medians(functions: dict[str, Callable[[], Any]], repeat: int) -> dict[str, f
             start = time.perf_counter()
             function()
             times[name].append((time.perf_counter() - start) * 1000)
-    return {name: statistics.median(values[1:]) for name, values in times.items()}
+    return {name: float(np.median(values[1:])) for name, values in times.items()}
 
 
 def main() -> None:
@@ -124,7 +127,7 @@ def milvus(x: Vectors, chunks: list[Chunk], folder: str) -> tuple[Callable[[Vect
         import pymilvus  # noqa: F401
     except ImportError:
         return None
-    from rag.milvus_db import MilvusDB
+    from rag.stores.milvus_db import MilvusDB
 
     start = time.perf_counter()
     db = MilvusDB("benchmark", uri=f"{folder}/milvus.db", embedder=InTurn(x)).load_data(chunks)

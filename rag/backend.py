@@ -1,35 +1,38 @@
 """The five things that a level asks of the world, as one record: embed, summarize, rerank, answer, judge.
 
-`offline` needs nothing, `live` works with Claude and Voyage, `replay` with what was recorded. `build` puts a level to
-work with a backend: it makes what the level's store embeds and loads it.
+`offline` needs nothing, `live` works with Claude and Voyage, `replay` with what was recorded; each takes parts of one's
+own. `Backend.dry_run` says what a piece of work would cost. `build` puts a level to work with a backend: it makes what
+the level's store embeds and loads it.
 """
 
 import logging
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from rag.answer import Answerer, llm_answerer, quote_answers
-from rag.contextualize import heading_contexts, llm_contextualizer
-from rag.data import Dataset, fingerprint
-from rag.errors import InvalidValue
-from rag.evaluation.judge import OVERLAP, Judge, llm_judge
-from rag.pipeline import COOKBOOK_LEVELS, RERANK, STAGES, Level, Pipeline, Store, find_level
-from rag.prompts import DEFAULTS, load_prompts
-from rag.providers.base import Embedder
+from rag.data.check import load_prompts
+from rag.data.datasets import Dataset
+from rag.data.write import fingerprint
+from rag.errors import InvalidValue, check_kind
+from rag.pipeline import COOKBOOK_LEVELS, COURSE, PROMPTFOO_LEVELS, RERANK, Level, Pipeline, Store, find_level
+from rag.providers.base import LLM, Embedder, check_part
 from rag.providers.cache import Cache
+from rag.providers.calls import Mode, Watch
 from rag.providers.cost import Meter
-from rag.providers.scorers import CROSS_ENCODER, CrossEncoder
-from rag.providers.session import Mode, Session, Watch, open_session
-from rag.rerank import Reranker, bm25_reranker, llm_reranker, scoring_reranker
-from rag.summarize import Summarizer, leading_sentences, llm_summarizer
+from rag.providers.sessions import Session, open_session
+from rag.providers.vectors import find_embedder
+from rag.stages.answer import Answerer, llm_answerer, quote_answers
+from rag.stages.contextualize import heading_contexts, llm_contextualizer
+from rag.stages.hyde import Rewriter, llm_rewriter
+from rag.stages.judge import OVERLAP, Judge, llm_judge
+from rag.stages.named import named_reranker
+from rag.stages.published import fetched_prompts, published_stages
+from rag.stages.rerank import Reranker, own_reranker
+from rag.stages.summarize import Summarizer, leading_sentences, llm_summarizer
 from rag.types import Chunk
 
 log = logging.getLogger(__name__)
-
-if TYPE_CHECKING:
-    from rag.evaluation.judged.assessors import Assessor
 
 CACHE = "data/cache.sqlite"
 
@@ -38,7 +41,8 @@ CACHE = "data/cache.sqlite"
 class Backend:
     """Who does the work. ``models`` names who does which part, ``prompts`` holds what they are asked with.
 
-    ``threshold`` and ``levels`` are what a profile wants otherwise; ``session`` is the paid work behind it.
+    ``threshold`` and ``levels`` are what a profile wants otherwise; ``session`` is the paid work behind it, and ``own``
+    names the fields that hold parts of the user's own.
     """
 
     name: str
@@ -53,46 +57,63 @@ class Backend:
     levels: Mapping[str, Level] = field(default_factory=dict)
     session: Session | None = None
     contextualizer: Summarizer = heading_contexts
+    own: tuple[str, ...] = ()
+    rewriter: Rewriter | None = None
+
+    def dry_run(self, work: Callable[["Backend"], object]) -> Meter:
+        """Return what a piece of work would cost: ``work`` is done by a backend that asks nobody and keeps nothing.
+
+        The calls are those of the work where nothing depends on a reply or a similarity, else estimated. An embedder or
+        reranker of one's own does its work.
+
+        >>> offline().dry_run(lambda dry: dry.summarizer([])).calls
+        0
+        """
+        if self.session is None:
+            return Meter()
+        return self.session.dry_run(lambda session: work(self.over(session)))
+
+    def over(self, session: Session) -> "Backend":
+        """Return this backend over another session; parts of one's own stay."""
+        kept = {name: getattr(self, name) for name in ("own", "models", *self.own)}
+        return replace(of_session(session, self.prompts), **kept)
 
 
-RERANKERS = ("bm25", "llm", "voyage", "cross-encoder")
-
-
-def offline(*, reranker: str = "bm25") -> Backend:
+def offline(*, embedder: Embedder | str = "lsa", reranker: Reranker | str = "bm25") -> Backend:
     """Return the backend without key or network: real retrieval by LSA, and stand-ins where a model would read.
 
-    ``reranker`` may also be a cross-encoder on this machine. Raises InvalidValue if it is one that must be paid for.
+    Args:
+        embedder: another embedder: an id (``BAAI/bge-m3``, on this machine) or an object.
+        reranker: bm25, a cross-encoder on this machine, or a function of one's own.
+
+    Raises:
+        InvalidValue: if a part is one that must be paid for.
+        RagError: if a part of one's own is not what is expected.
 
     >>> offline().judge.name
     'overlap (no LLM)'
     """
-    from rag.providers.lsa import LSA
-
-    rerank, name = named_reranker(reranker)
-    models = {
-        "summarize": "leading sentences (no LLM)",
-        "rerank": name,
-        "answer": "quoted sentences (no LLM)",
-    }
-    return Backend("offline", LSA(), leading_sentences, rerank, quote_answers, OVERLAP, models)
+    if isinstance(embedder, str) and embedder.startswith("voyage"):
+        raise InvalidValue(f"the embedder {embedder} needs --backend live, replay or exchange")
+    rerank, name = named_reranker(reranker) if isinstance(reranker, str) else own_reranker(reranker)
+    models = {"summarize": "leading sentences (no LLM)", "rerank": name, "answer": "quoted sentences (no LLM)"}
+    embed = find_embedder(embedder) if isinstance(embedder, str) else _own_embedder(embedder)
+    return Backend("offline", embed, leading_sentences, rerank, quote_answers, OVERLAP, models)
 
 
-def named_reranker(
-    name: str, session: Session | None = None, template: str = DEFAULTS["rerank"]
-) -> tuple[Reranker, str]:
-    """Return the reranker of a name (``voyage:rerank-2.5-lite`` names the model too), and what a run card calls it."""
-    kind, _, model = name.partition(":")
-    if kind not in RERANKERS:
-        raise InvalidValue(f"no reranker {name!r}; the rerankers are {', '.join(RERANKERS)}")
-    if kind == "bm25":
-        return bm25_reranker, "similarity + BM25 (no LLM)"
-    if session is None and kind != "cross-encoder":
-        raise InvalidValue(f"the reranker {name} needs the backend live or replay (--backend live)")
-    if session is not None and kind == "llm":
-        llm = session.llm("rerank")
-        return llm_reranker(llm, template), llm.name
-    scorer = session.scorer(kind, model) if session else CrossEncoder(model or CROSS_ENCODER)
-    return scoring_reranker(scorer), scorer.name
+def _own_embedder(embedder: Embedder) -> Embedder:
+    check_part(embedder, "embedder", "embed", "a method embed(texts, kind)")
+    return embedder
+
+
+def repeated(backend: Backend, repeat: int) -> Backend:
+    """Return a live or replay backend that asks rerankers, answers and verdicts again, for one more repetition.
+
+    ``repeat`` is its number, 0 the first. Raises InvalidValue if the backend gives the same result every time.
+    """
+    if backend.session is None:
+        raise InvalidValue(f"the {backend.name} backend gives the same result every time: repeats need live or replay")
+    return replace(backend.over(replace(backend.session, repeat=repeat)), embedder=backend.embedder)
 
 
 def live(
@@ -106,12 +127,17 @@ def live(
     budget: float | None = None,
     batch: bool = False,
     watch: Watch | None = None,
-    reranker: str = "llm",
+    reranker: Reranker | str = "llm",
+    llm: LLM | None = None,
+    prices: Mapping[str, tuple[float, float]] | None = None,
+    max_tokens: Mapping[str, int] | None = None,
+    max_errors: int | None = None,
+    keys: bool = True,
 ) -> Backend:
     """Return the backend that works with Claude and Voyage, and pays for nothing twice.
 
     Args:
-        profile: ``current`` or ``cookbook``, see `rag.providers.models`.
+        profile: ``current``, ``cookbook`` or ``cookbook-promptfoo``, see `rag.providers.models`.
         models: other models for some roles, as ``{"judge": "claude-opus-5-5"}``.
         embedder: another embedder: an id (a Voyage model, ``lsa``, ``BAAI/bge-m3``) or an object.
         prompts: other prompts for some roles, as a TOML or JSON file or a mapping; see `rag.prompts`.
@@ -120,21 +146,23 @@ def live(
         budget: dollars; the call that could pass them is not made.
         batch: ask Claude through the Message Batches API: half the price, but minutes to hours.
         watch: called with role, number of replies and of prompts as each lands.
-        reranker: llm, voyage, cross-encoder or bm25; ``voyage:rerank-2.5-lite`` names the model too.
+        reranker: llm, voyage, cross-encoder or bm25; ``voyage:rerank-2.5-lite`` names the model too; or a function.
+        llm: a language model of one's own in Claude's place, for all roles; recorded under its name.
+        prices: dollars per million tokens in and out of models whose price is not known; a budget needs them.
+        max_tokens: the most tokens of a reply, by role, for a local model that never stops.
+        max_errors: calls that may fail before the work ends; by default any number, each an error in its row.
+        keys: False leaves the keys unchecked, for a dry run alone.
 
     Raises:
         MissingKey: if a key is missing or a placeholder.
+        RagError: if a part of one's own is not what is expected.
         ProviderError: if a model is retired.
         DataError: if there is no such profile or role, or a prompt cannot be used.
     """
-    settings = {
-        "concurrency": concurrency,
-        "meter": Meter(budget),
-        "batch": batch,
-        "watch": watch,
-        "reranker": reranker,
-    }
-    return _with_session("live", profile, models, embedder, prompts, Cache(cache), settings)
+    meter = Meter(budget, prices=prices or {})
+    settings = {"concurrency": concurrency, "meter": meter, "batch": batch, "watch": watch}
+    settings |= {"max_tokens": max_tokens or {}, "max_errors": max_errors, "keys": keys}
+    return _with_session("live", profile, models, (embedder, reranker, llm), prompts, Cache(cache), settings)
 
 
 def replay(
@@ -144,36 +172,48 @@ def replay(
     models: Mapping[str, str] | None = None,
     embedder: Embedder | str | None = None,
     prompts: str | os.PathLike[str] | Mapping[str, str] | None = None,
-    reranker: str = "llm",
+    reranker: Reranker | str = "llm",
+    llm: LLM | None = None,
+    max_tokens: Mapping[str, int] | None = None,
 ) -> Backend:
     """Return the backend that answers from a cache alone, with the settings of the recorded run; no key, no network.
 
     What is missing raises CacheMiss. Raises DataError if there is no such file.
     """
-    return _with_session("replay", profile, models, embedder, prompts, Cache(cache, fixed=True), {"reranker": reranker})
+    parts, kept = (embedder, reranker, llm), Cache(cache, fixed=True)
+    return _with_session("replay", profile, models, parts, prompts, kept, {"max_tokens": max_tokens or {}})
 
 
 def _with_session(
     mode: Mode,
     profile: str,
     models: Mapping[str, str] | None,
-    embedder: Embedder | str | None,
+    parts: tuple[Embedder | str | None, Reranker | str, LLM | None],
     own_prompts: str | os.PathLike[str] | Mapping[str, str] | None,
     cache: Cache,
     settings: Mapping[str, Any],
 ) -> Backend:
-    texts = load_prompts(own_prompts)
-    if embedder is None or isinstance(embedder, str):
-        return of_session(open_session(mode, profile, models, embedder, cache, **settings), texts)
-    return replace(of_session(open_session(mode, profile, models, "lsa", cache, **settings), texts), embedder=embedder)
+    own_prompts = fetched_prompts(profile) if own_prompts is None else own_prompts
+    texts, (embedder, reranker, llm) = load_prompts(own_prompts), parts
+    own: dict[str, Any] = {}
+    named: dict[str, str] = {}
+    if not (embedder is None or isinstance(embedder, str)):
+        own["embedder"], embedder = _own_embedder(embedder), "lsa"
+    if not isinstance(reranker, str):
+        (own["reranker"], named["rerank"]), reranker = own_reranker(reranker), "bm25"
+    if llm is not None:
+        check_part(llm, "LLM", "complete", "a method complete(prompts, on_reply=None)")
+    session = open_session(mode, profile, models, embedder, cache, reranker=reranker, own=llm, **settings)
+    made = of_session(session, texts)
+    return replace(made, **own, own=tuple(own), models={**made.models, **named})
 
 
 def of_session(session: Session, texts: Mapping[str, str]) -> Backend:
     """Return the backend whose stages ask a session's models with these prompts."""
     llms = {role: session.llm(role) for role in ("summarize", "answer", "judge")}
     reranker, reranks = named_reranker(session.reranker, session, texts["rerank"])
-    return Backend(
-        name=session.mode,
+    made = Backend(
+        name=session.label or session.mode,
         embedder=session.embedder(),
         summarizer=llm_summarizer(llms["summarize"], texts["summarize"]),
         reranker=reranker,
@@ -182,17 +222,17 @@ def of_session(session: Session, texts: Mapping[str, str]) -> Backend:
         models={"summarize": llms["summarize"].name, "rerank": reranks, "answer": llms["answer"].name},
         prompts=texts,
         threshold=session.profile.threshold,
-        levels=COOKBOOK_LEVELS if session.profile.cookbook else {},
         session=session,
         contextualizer=llm_contextualizer(llms["summarize"], texts["context"]),
+        rewriter=llm_rewriter(llms["answer"], texts["hyde"]),
     )
+    return _as_published(made, session) if session.profile.cookbook else made
 
 
-def assessor(backend: Backend) -> "Assessor":
-    """Return who makes the small decisions of the judged metrics: the judge's model, or the offline stand-in."""
-    from rag.evaluation.judged.assessors import llm_assessor, overlap_assessor
-
-    return llm_assessor(backend.session.llm("judge")) if backend.session else overlap_assessor()
+def _as_published(backend: Backend, session: Session) -> Backend:
+    """Return a backend whose stages make the cookbook's own requests, as far as its prompts are there."""
+    levels = PROMPTFOO_LEVELS if session.profile.summaries_shown else COOKBOOK_LEVELS
+    return replace(backend, levels=levels, **published_stages(session.llm, backend.prompts))
 
 
 def build(
@@ -210,7 +250,7 @@ def build(
 
 def build_all(
     dataset: Dataset,
-    levels: Iterable[Level | str] = STAGES,
+    levels: Iterable[Level | str] = COURSE,
     backend: Backend | None = None,
     *,
     k: int = 3,
@@ -221,28 +261,25 @@ def build_all(
 
     Raises:
         DataError: if a level is unknown.
-        InvalidValue: if k < 1 or fetch_k < k.
+        InvalidValue: if k < 1 or fetch_k < k, or there is no data set or backend where one should be.
     """
     backend = backend or offline()
-    chosen = [backend.levels.get(level.name, level) for level in map(find_level, levels)]
+    check_kind("dataset", dataset, Dataset, "rag.load_dataset(…)")
+    check_kind("backend", backend, Backend, "rag.offline()")
+    asked = [levels] if isinstance(levels, str | Level) else levels
+    chosen = [backend.levels.get(level.name, level) for level in map(find_level, asked)]
     prints = {role: fingerprint(text) for role, text in backend.prompts.items()}
     if threshold is not None and (others := [level.name for level in chosen if not level.cosine]):
         log.warning("no threshold for %s: the scores are not cosines", ", ".join(others))
     stores = {level.store: level.store(dataset.name, embedder=backend.embedder) for level in chosen}
+    least, about = backend.threshold if threshold is None else threshold, {"backend": backend.name, **backend.models}
     pipelines = [
         Pipeline(
-            level,
-            stores[level.store],
-            backend.reranker,
-            backend.answerer,
-            k,
-            fetch_k,
-            (backend.threshold if threshold is None else threshold) if level.cosine else None,
-            {"backend": backend.name, **backend.models},
-            prints,
+            level, stores[level.store], backend.reranker, backend.answerer, k, fetch_k,
+            least if level.cosine else None, about, prints, backend.judge, backend.rewriter,
         )
         for level in chosen
-    ]
+    ]  # fmt: skip
     for store in stores.values():
         store.load_data(_texts(dataset, store, backend))
     return pipelines

@@ -7,13 +7,16 @@
     ├── ProviderError    a service refuses, or cannot be reached, and asking again will not help
     │   └── MissingKey   there is no key for it
     ├── ParseError       a model's reply that does not say what was asked for
+    ├── Waiting          prompts are written out, and the work goes on when their replies are there
     ├── OverBudget       the next call could cost more than was allowed
     └── CacheMiss        a replay needs a reply that was never recorded
 
 The message is one sentence that names the value and the remedy: it is all that the command line prints.
 """
 
+import math
 from collections.abc import Sequence
+from numbers import Real
 
 
 class RagError(Exception):
@@ -72,6 +75,10 @@ class OverBudget(RagError):
     """The next call could cost more than was allowed."""
 
 
+class Waiting(RagError):
+    """Prompts are written out; the same call goes on when their replies are there."""
+
+
 class CacheMiss(RagError):
     """A replay needs a reply that is not in its cache."""
 
@@ -85,3 +92,27 @@ def check_at_least(name: str, value: int, least: int) -> None:
     """
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise InvalidValue(f"{name} must be an integer >= {least}, got {value!r}")
+
+
+def check_kind(name: str, value: object, kind: type, made_by: str = "") -> None:
+    """Raise InvalidValue unless ``value`` is a text, or whatever kind it is that ``made_by`` returns.
+
+    >>> check_kind("question", None, str)
+    Traceback (most recent call last):
+    rag.errors.InvalidValue: question must be a text, got None
+    """
+    if not isinstance(value, kind):
+        wanted = "a text" if kind is str else f"a {kind.__name__}, as {made_by} returns"
+        shown = repr(value) if len(repr(value)) <= 40 else f"a {type(value).__name__}"
+        raise InvalidValue(f"{name} must be {wanted}, got {shown}")
+
+
+def check_finite(name: str, value: float | None) -> None:
+    """Raise InvalidValue unless ``value`` is a number that is neither infinite nor NaN, or None.
+
+    >>> check_finite("threshold", float("nan"))
+    Traceback (most recent call last):
+    rag.errors.InvalidValue: threshold must be a number, got nan
+    """
+    if value is not None and not (isinstance(value, Real) and math.isfinite(value)):
+        raise InvalidValue(f"{name} must be a number, got {value!r}")

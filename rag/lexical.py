@@ -12,35 +12,83 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from rag.errors import InvalidValue
 
-_UNSPACED = "\u0e00-\u0eff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"  # Thai, Lao, kana, Han, Hangul
-_TERM = re.compile(rf"[{_UNSPACED}]|[^\W_{_UNSPACED}]+")
+_UNSPACED = (  # Thai, Lao, kana, Han, Hangul
+    "\u0e00-\u0eff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\U00020000-\U000323af"
+)
+_ASCII_TERM = re.compile(r"[^\W_]+", re.ASCII)
 LONGEST_WORD = 40  # characters; what is longer (encoded data) counts as several words
 _WORD = re.compile(rf"[{_UNSPACED}]|[^\s{_UNSPACED}]{{1,{LONGEST_WORD}}}")
+_PIECE = re.compile(r".{1,5000}(?:(?<=\s)|\Z)|.{1,5000}", re.DOTALL)
+SEEN = 1 << 13  # texts whose terms are kept
+_SPACED_BY_NOTHING = "\u1000-\u109f\u1780-\u17ff\ua9e0-\ua9ff\uaa60-\uaa7f"  # Burmese, Khmer: words end at U+200B
+_IGNORABLE = "\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0000-\U000e0fff"
 
 
 def terms(text: str) -> list[str]:
     """Return a text's content terms in order.
 
-    >>> terms("The metrics of 2 retrievals: 東京")
-    ['metric', '2', 'retriev', '東', '京']
+    A word is what Unicode counts as one in any script: letters and digits with the marks on them. Compatibility forms
+    are the usual ones (NFKC), invisible characters are not there.
+
+    >>> terms("The metrics of 2 retrievals: 東京"), terms("दान ﬁle soft\u00adware")
+    (['metric', '2', 'retriev', '東', '京'], ['दान', 'file', 'softwar'])
     """
-    words = _TERM.findall(unicodedata.normalize("NFC", text).casefold())
-    return [_stem(word) for word in words if word not in stop_words()]
+    return list(_terms(text))
+
+
+@lru_cache(maxsize=SEEN)
+def _terms(text: str) -> tuple[str, ...]:
+    found = _ASCII_TERM.findall(text.lower()) if text.isascii() else _term().findall(_folded(text))
+    return tuple(_stem(word) for word in found if word not in stop_words())
+
+
+def _folded(text: str) -> str:
+    """Return a text in Unicode's form for comparing: NFKC, case-folded, without invisible characters."""
+    visible = _invisible().sub("", re.sub(rf"(?<=[{_SPACED_BY_NOTHING}])\u200b", " ", text))
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", visible).casefold())
+
+
+@cache
+def _invisible() -> re.Pattern[str]:
+    return re.compile(f"[{_IGNORABLE}{_of_category('Cf')}]")
+
+
+@cache
+def _term() -> re.Pattern[str]:
+    """Return what a word is: letters and digits with marks; Hebrew's signs for abbreviations inside it."""
+    marks = _of_category("M")
+    letter, hebrew = rf"[^\W_{_UNSPACED}]", "[\u05d0-\u05ea]"
+    inside = rf"{letter}|[{marks}]|(?<={hebrew})[\u05f3\u05f4](?={hebrew})"
+    return re.compile(rf"[{_UNSPACED}]|{letter}(?:{inside})*")
+
+
+def _of_category(category: str) -> str:
+    """Return the characters of a general category as ranges for a pattern; none stands above U+1FFFF but tags."""
+    codes = [code for code in range(0x20000) if unicodedata.category(chr(code)).startswith(category)]
+    ends = [code for code, after in zip(codes, [*codes[1:], -1], strict=True) if after != code + 1]
+    starts = [code for code, before in zip(codes, [-1, *codes], strict=False) if before != code - 1]
+    return "".join(f"\\U{a:08x}-\\U{b:08x}" for a, b in zip(starts, ends, strict=True))
 
 
 def words(text: str) -> list[re.Match[str]]:
-    """Return where a text's words stand, for measuring length: parts between spaces, or letters where there are none.
+    """Return where a text's words stand, as `count_words` counts them."""
+    return list(_WORD.finditer(text))
 
-    >>> len(words("a, b-c  d")), len(words("東京 x")), len(words("0" * 100))
+
+def count_words(text: str) -> int:
+    """Return a text's length in words: parts between spaces, or letters where there are none.
+
+    >>> count_words("a, b-c  d"), count_words("東京 x"), count_words("0" * 100)
     (3, 3, 3)
     """
-    return list(_WORD.finditer(text))
+    return len(_WORD.findall(text))
 
 
 @cache
@@ -59,7 +107,7 @@ def _stem(word: str) -> str:
 
 
 @cache
-def _stemmer():  # type: ignore[no-untyped-def]  # snowballstemmer has no types
+def _stemmer() -> Any:
     import snowballstemmer
 
     return snowballstemmer.stemmer("english")
@@ -189,4 +237,5 @@ def sentences(text: str) -> list[str]:
     """
     import sentencex
 
-    return [part.strip() for part in sentencex.segment("en", text) if part.strip()]
+    pieces = _PIECE.findall(text)  # its time grows with the square of a paragraph's length
+    return [part.strip() for piece in pieces for part in sentencex.segment("en", piece) if part.strip()]

@@ -6,15 +6,18 @@ work on one corpus with somebody to rerank and to answer. The answers of a level
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
-from rag.answer import Answerer, render_contexts
-from rag.cookbook_db import CookbookSummaryDB, CookbookVectorDB
-from rag.errors import DataError, InvalidValue, check_at_least
-from rag.hybrid import BM25DB, HybridDB, WeightedHybridDB
-from rag.rerank import Reranker
+from rag.errors import DataError, InvalidValue, check_at_least, check_finite
+from rag.stages.answer import Answerer, render_contexts
+from rag.stages.hyde import Rewriter
+from rag.stages.judge import OVERLAP, Judge
+from rag.stages.published import HEADED, SUMMARIZED, TEXT, passages
+from rag.stages.rerank import Reranker
+from rag.stores.cookbook import CookbookSummaryDB, CookbookVectorDB
+from rag.stores.hybrid import BM25DB, HybridDB, WeightedHybridDB
+from rag.stores.vector_db import ContextIndexedVectorDB, SummaryIndexedVectorDB, VectorDB
 from rag.types import Answer, Chunk, Hit, Ranking, Retrieval
-from rag.vector_db import ContextIndexedVectorDB, SummaryIndexedVectorDB, VectorDB
 
 
 class Named(Protocol):
@@ -52,12 +55,22 @@ class Store(Protocol):
         """Return for each query at most k hits, best first, ties in corpus order."""
 
 
+@runtime_checkable
+class Cosines(Protocol):
+    """A store that a threshold fits."""
+
+    def best_similarities(self, queries: Sequence[str]) -> list[float | None]:
+        """Return each query's highest similarity to a chunk, None where it has no known word."""
+
+
 @dataclass(frozen=True)
 class Level:
     """What distinguishes a level; ``title`` is the cookbook's name for it.
 
     ``store`` makes the store from a name and an ``embedder=``; ``cosine`` tells whether a threshold fits its scores.
-    ``shown`` names the fields of a hit that the answering model reads; by default what the store embeds.
+    ``shown`` names the fields of a hit that the answering model reads; by default what the store embeds. ``passage`` is
+    the form that they are put into, where they do not simply stand one below the other. ``rewritten`` searches by what
+    a model makes of the question (HyDE).
     """
 
     name: str
@@ -66,8 +79,11 @@ class Level:
     reranked: bool
     cosine: bool = True
     shown: tuple[str, ...] = ()
+    passage: str = ""
+    rewritten: bool = False
 
 
+NO_WORD = "no results: no word of the question is in the corpus"
 BM25 = Level("bm25", "BM25 (no vectors)", BM25DB, reranked=False, cosine=False)
 BASIC = Level("basic", "Basic RAG", VectorDB, reranked=False)
 SUMMARY = Level("summary", "Summary Indexing", SummaryIndexedVectorDB, reranked=False)
@@ -75,14 +91,19 @@ RERANK = Level("rerank", "Summary Indexing + Re-Ranking", SummaryIndexedVectorDB
 CONTEXT = Level("context", "Contextual Indexing", ContextIndexedVectorDB, reranked=False)
 HYBRID = Level("hybrid", "Hybrid (vectors + BM25 by ranks)", HybridDB, reranked=False)
 WEIGHTED = Level("weighted", "Hybrid (vectors + BM25 by scores)", WeightedHybridDB, reranked=False)
-STAGES = (BASIC, SUMMARY, RERANK)  # the course's three levels
-LEVELS = {level.name: level for level in (BM25, *STAGES, CONTEXT, HYBRID, WEIGHTED)}
-_AS_PUBLISHED = (  # the cookbook embeds a summary behind the text, and shows another part of a hit at each level
-    replace(BASIC, store=CookbookVectorDB, shown=("text",)),
-    replace(SUMMARY, store=CookbookSummaryDB, shown=("chunk_heading", "text", "summary")),
-    replace(RERANK, store=CookbookSummaryDB, shown=("chunk_heading", "text")),
+HYDE = Level("hyde", "HyDE (search by a written passage)", SummaryIndexedVectorDB, reranked=False, rewritten=True)
+COURSE = (BASIC, SUMMARY, RERANK)  # the course's three levels
+LEVELS = {level.name: level for level in (BM25, *COURSE, CONTEXT, HYBRID, WEIGHTED, HYDE)}
+# The cookbook embeds a summary behind the text. Its notebook answers level 2 from the texts alone, as level 1; its
+# promptfoo run shows the summaries there.
+_NOTEBOOK = (
+    replace(BASIC, store=CookbookVectorDB, shown=("text",), passage=TEXT),
+    replace(SUMMARY, store=CookbookSummaryDB, shown=("text",), passage=TEXT),
+    replace(RERANK, store=CookbookSummaryDB, shown=("chunk_heading", "text"), passage=HEADED),
 )
-COOKBOOK_LEVELS = {level.name: level for level in _AS_PUBLISHED}
+COOKBOOK_LEVELS = {level.name: level for level in _NOTEBOOK}
+_SUMMARIES_SHOWN = replace(_NOTEBOOK[1], shown=("chunk_heading", "text", "summary"), passage=SUMMARIZED)
+PROMPTFOO_LEVELS = {**COOKBOOK_LEVELS, SUMMARY.name: _SUMMARIES_SHOWN}
 
 
 @dataclass(frozen=True)
@@ -90,7 +111,7 @@ class Pipeline:
     """A level at work. ``k`` hits are kept; ``fetch_k`` candidates are offered to the reranker.
 
     ``models`` names who embeds, summarizes, reranks and answers, ``prompts`` the fingerprints of what they are asked
-    with, for run cards.
+    with, for run cards; ``judge`` is who decides on its answers when it is evaluated.
     """
 
     level: Level
@@ -102,31 +123,64 @@ class Pipeline:
     threshold: float | None = None
     models: Mapping[str, str] = field(default_factory=dict)
     prompts: Mapping[str, str] = field(default_factory=dict)
+    judge: Judge = OVERLAP
+    rewriter: Rewriter | None = None
+
+    def __repr__(self) -> str:
+        offered = f" of {self.fetch_k}" if self.level.reranked else ""
+        return f"Pipeline({self.level.name!r}, {self.db.name!r}, k={self.k}{offered})"
 
     def __post_init__(self) -> None:
         check_at_least("k", self.k, 1)
+        check_finite("threshold", self.threshold)
         if self.level.reranked and self.fetch_k < self.k:
             raise InvalidValue(f"fetch_k must be >= k, got fetch_k {self.fetch_k} and k {self.k}")
+        if self.level.rewritten and self.rewriter is None:
+            raise InvalidValue(f"the level {self.level.name} needs a model that writes passages: use --backend live")
 
     def retrieve(self, questions: Sequence[str]) -> list[Retrieval]:
         """Return for each question the hits of this level and the contexts made of them."""
+        found = self.search(questions)
+        ranked = self.reranker(questions, [one.hits for one in found], self.k) if self.level.reranked else None
+        return self.retrievals(found, ranked)
+
+    def search(self, questions: Sequence[str]) -> list[Ranking]:
+        """Return for each question the candidates: ``k`` of them, ``fetch_k`` where the level reranks.
+
+        A question that should have been rewritten and was not is searched as it is, and marked.
+        """
         wanted = self.fetch_k if self.level.reranked else self.k
-        candidates = self.db.search_many(questions, wanted, self.threshold)
-        rankings = (
-            self.reranker(questions, candidates, self.k)
-            if self.level.reranked
-            else [Ranking(hits) for hits in candidates]
-        )
-        return [self._retrieval(*pair) for pair in zip(candidates, rankings, strict=True)]
+        rewritten = self.rewriter(questions) if self.level.rewritten and self.rewriter else None
+        asked = questions if rewritten is None else [one.query for one in rewritten]
+        notes = [None] * len(questions) if rewritten is None else [one.note for one in rewritten]
+        found = self.db.search_many(asked, wanted, self.threshold)
+        reasons = iter(self._why_nothing([query for query, hits in zip(asked, found, strict=True) if not hits]))
+        ranked = []
+        for hits, note in zip(found, notes, strict=True):
+            said = note if hits else "; ".join(filter(None, (note, next(reasons))))
+            ranked.append(Ranking(hits, note is not None, said))
+        return ranked
 
-    def _retrieval(self, candidates: list[Hit], ranking: Ranking) -> Retrieval:
-        contexts = render_contexts(ranking.hits, self.level.shown or self.db.fields)
-        note = ranking.note if candidates else self._why_nothing()
-        return Retrieval(candidates, ranking.hits, contexts, ranking.fell_back, note)
+    def retrievals(self, found: Sequence[Ranking], rankings: Sequence[Ranking] | None = None) -> list[Retrieval]:
+        """Return what was found for each question from its candidates and their ranking, their own without one."""
+        pairs = zip(found, found if rankings is None else rankings, strict=True)
+        return [self._retrieval(one, ranking) for one, ranking in pairs]
 
-    def _why_nothing(self) -> str:
-        above = "" if self.threshold is None else f", or nothing reaches the threshold {self.threshold}"
-        return f"no hits: no word of the question is in the corpus{above}"
+    def _retrieval(self, found: Ranking, ranking: Ranking) -> Retrieval:
+        form, shown = self.level.passage, self.level.shown or self.db.fields
+        contexts = passages(ranking.hits, form) if form else render_contexts(ranking.hits, shown)
+        note = ranking.note if found.hits else found.note
+        return Retrieval(found.hits, ranking.hits, contexts, ranking.fell_back, note)
+
+    def _why_nothing(self, queries: Sequence[str]) -> list[str]:
+        """Return for each query without results why: no word of it is known, or its best chunk is too dissimilar."""
+        best: list[float | None] = [None] * len(queries)
+        if queries and self.threshold is not None and isinstance(self.db, Cosines):
+            best = self.db.best_similarities(queries)
+        return [
+            NO_WORD if one is None else f"no results: best {_below(one, self.threshold or 0.0)}, the threshold"
+            for one in best
+        ]
 
     def answer(self, questions: Sequence[str], retrievals: Sequence[Retrieval] | None = None) -> list[Answer]:
         """Return an answer to each question, from this level's own retrieval (passed in where it is already done)."""
@@ -145,3 +199,13 @@ def find_level(level: Level | str) -> Level:
     if level not in LEVELS:
         raise DataError(f"no level {level!r}; the levels are {', '.join(LEVELS)}")
     return LEVELS[level]
+
+
+def _below(similarity: float, threshold: float) -> str:
+    """Return how a similarity misses a threshold, with as many digits as tell them apart.
+
+    >>> _below(.52, .75), _below(.7496, .75), _below(-.1, .3), _below(.5, 1)
+    ('.52 < .75', '.7496 < .75', '-.1 < .3', '.5 < 1')
+    """
+    rounded = next((near for n in range(2, 9) if (near := round(similarity, n)) < threshold), similarity)
+    return " < ".join(f"{value:g}".replace("0.", ".", 1) for value in (rounded, threshold))

@@ -5,6 +5,7 @@ record: one for each question, in order, with a failure kept in its place.
 """
 
 from dataclasses import dataclass, field
+from html import escape
 from typing import Literal, NamedTuple, NotRequired, TypedDict
 
 
@@ -19,17 +20,33 @@ class Chunk(TypedDict):
 
 
 class Question(TypedDict):
-    """A test question with its gold chunk links and its reference answer."""
+    """A test question with its gold chunk links and its reference answer.
+
+    ``correct_groups``, where it is there, replaces ``correct_chunks``: the chunks of a group are interchangeable, any
+    one of them will do; after loading, ``correct_chunks`` holds the links of all groups. ``grades`` tells how well a
+    chunk answers (2 answers, 1 helps, 0 neither), where somebody has judged that.
+    """
 
     id: str
     question: str
     correct_chunks: list[str]
     correct_answer: str
+    correct_groups: NotRequired[list[list[str]]]
+    grades: NotRequired[dict[str, float]]
     kind: NotRequired[str]
     split: NotRequired[str]
     evolution: NotRequired[str]  # of a synthetic question
     review: NotRequired[str]  # keep or edit, where a person has seen it
     not_gold: NotRequired[list[str]]  # near-misses that a person has refused
+
+
+class Unanswerable(TypedDict):
+    """A question that the corpus cannot answer; ``type`` says of what sort (near the topic, false premise, …)."""
+
+    id: str
+    question: str
+    type: NotRequired[str]
+    split: NotRequired[str]
 
 
 class Hit(TypedDict):
@@ -71,6 +88,24 @@ class Answer:
     seconds: float | None = None
     hits: list[Hit] = field(default_factory=list)
 
+    def __repr__(self) -> str:
+        text = self.text if len(self.text) <= 60 else f"{self.text[:59]}…"
+        return f"Answer({text!r}, {self.status}, {len(self.hits)} hits)"
+
+    def _repr_html_(self) -> str:
+        """Draw itself in a notebook: the answer, and the chunks that it is made from."""
+        rows = [
+            f"<tr><td>{hit['similarity']:.3f}</td><td>{escape(hit['metadata']['chunk_heading'])}</td>"
+            f"<td>{escape(hit['metadata']['chunk_link'])}</td></tr>"
+            for hit in self.hits
+        ]
+        note = f"<p>{escape(self.note)}</p>" if self.note else ""
+        head = "<tr><th>similarity</th><th>heading</th><th>link</th></tr>"
+        return f"<p>{escape(self.text)}</p>{note}<table>{head}{''.join(rows)}</table>"
+
+
+JUDGE_FAILED = "the judge failed:"  # how the explanation of a verdict begins that no reply came for
+
 
 class Verdict(NamedTuple):
     """A judgement of one answer: correct, wrong, or undecided (None) with the reason in ``explanation``.
@@ -81,3 +116,12 @@ class Verdict(NamedTuple):
     is_correct: bool | None
     explanation: str
     reply: str | None = None
+
+    @property
+    def failed(self) -> bool:
+        """Tell whether the call failed: an error to count, and no judge who could not decide.
+
+        >>> Verdict(None, "the judge failed: 529 Overloaded").failed, Verdict(None, "the reply is empty").failed
+        (True, False)
+        """
+        return self.is_correct is None and self.explanation.startswith(JUDGE_FAILED)

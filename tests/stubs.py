@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 KEY = "sk-ant-api03-PlantedClaude0123456789"
+CHAT_KEY = "sk-PlantedChat00112233445566"
 VOYAGE_KEY = "pa-PlantedVoyage9876543210"
 TODAY, OLD = "2026-10-21", "2023-06-01"
 PREFILL = "This model does not support assistant message prefill. The conversation must end with a user message."
@@ -32,6 +33,10 @@ class Fault(Exception):
         self.status, self.kind, self.message = status, kind, message
         self.headers = {name.replace("_", "-"): value for name, value in headers.items()}
         super().__init__(message)
+
+
+class Cut(bytes):
+    """The beginning of an answer, after which the connection is closed; with nothing in it, no answer at all."""
 
 
 OVERLOADED = Fault(529, "overloaded_error", "Overloaded")
@@ -67,8 +72,17 @@ def write(body: dict[str, Any]) -> str:
     return f"Written for {len(prompt)} characters."
 
 
+def by_role(meter: Any) -> dict[str, Any]:
+    """Return the stages of a meter whose roles are done by one model each."""
+    stages = {role: stage for (role, _), stage in meter.stages.items()}
+    assert len(stages) == len(meter.stages)
+    return stages
+
+
 class Server:
     """A threaded HTTP server; subclasses say what ``answer`` returns for a request."""
+
+    runs = 0  # of all servers
 
     def __init__(self, latency: float = 0.0) -> None:
         self.latency = latency
@@ -81,6 +95,7 @@ class Server:
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            wbufsize = -1  # head and body in one piece: in two, the client's delayed acknowledgement costs 40 ms
 
             def do_GET(self):
                 self.handle_one("GET")
@@ -102,6 +117,15 @@ class Server:
                 finally:
                     with stub.lock:
                         stub.in_flight -= 1
+                if isinstance(answer, Cut):
+                    self.close_connection = True
+                    if answer:
+                        self.send_response(200)
+                        self.send_header("content-type", "application/json")
+                        self.send_header("content-length", str(len(answer) + 100))
+                        self.end_headers()
+                        self.wfile.write(answer)
+                    return
                 data = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
                 self.send_response(status)
                 for name, value in {"content-type": "application/json", "request-id": "req_011", **extra}.items():
@@ -137,6 +161,7 @@ class Server:
 
 @contextmanager
 def running(server: Server) -> Iterator[Any]:
+    Server.runs += 1
     thread = threading.Thread(target=lambda: server.http.serve_forever(poll_interval=0.02), daemon=True)
     thread.start()
     try:
@@ -167,7 +192,8 @@ class ClaudeStub(Server):
         self.batches: dict[str, list[dict[str, Any]]] = {}
         self.polls_needed = 1  # before a batch has ended
         self.polls: dict[str, int] = {}
-        self.spoil: Callable[[str, int], str | None] = lambda custom_id, n: None  # errored, expired or None
+        self.cut_off: list[Fault] = []  # answers to batches that were made nevertheless
+        self.spoil: Callable[[str, int], Any] = lambda name, n: None  # errored, expired, a fault or None
 
     def answer(self, method, path, headers, body):
         if not self.local:
@@ -266,6 +292,10 @@ class ClaudeStub(Server):
     # ------------------------------------------------------------------------------------------ batches
 
     def batch(self, method, path, headers, body):
+        if method == "GET" and path.split("?")[0] == "/v1/messages/batches":
+            data = [self.status(name, len(requests)) for name, requests in reversed(self.batches.items())]
+            return {"data": data, "has_more": False, "first_id": None, "last_id": None}
+        self.fault()
         if method == "POST":
             requests = body["requests"]
             ids = [request["custom_id"] for request in requests]
@@ -274,6 +304,8 @@ class ClaudeStub(Server):
             with self.lock:
                 name = f"msgbatch_{len(self.batches)}"
                 self.batches[name], self.polls[name] = requests, 0
+            if self.cut_off:
+                raise self.cut_off.pop(0)
             return self.status(name, len(requests))
         name = path.split("/")[4]
         if name not in self.batches:
@@ -305,6 +337,8 @@ class ClaudeStub(Server):
         spoiled = self.spoil(name, n)
         if spoiled == "expired":
             result = {"type": "expired"}
+        elif isinstance(spoiled, Fault):
+            result = {"type": "errored", "error": self.error(spoiled)}
         elif spoiled == "errored":
             result = {"type": "errored", "error": self.error(Fault(500, "api_error", "Internal server error"))}
         else:
@@ -316,6 +350,53 @@ class ClaudeStub(Server):
             except Fault as fault:
                 result = {"type": "errored", "error": self.error(fault)}
         return {"custom_id": request["custom_id"], "result": result}
+
+
+class ChatStub(Server):
+    """Chat Completions as different servers speak it; ``unknown`` names fields that are refused."""
+
+    def __init__(
+        self, write: Callable[[dict[str, Any]], Any] = write, *, latency: float = 0.0, unknown: str = ""
+    ) -> None:
+        super().__init__(latency)
+        self.write, self.unknown = write, unknown
+
+    def answer(self, method, path, headers, body):
+        if headers.get("authorization") != f"Bearer {CHAT_KEY}":
+            raise Fault(401, "invalid_request_error", f"Incorrect API key {headers.get('authorization', '')[7:]}")
+        if path.startswith("/v1/models/"):
+            if not path.endswith("/known"):
+                raise Fault(404, "model_not_found", f"The model `{path.rpartition('/')[2]}` does not exist")
+            return {"id": "known", "object": "model", "created": 0, "owned_by": "us"}
+        if path != "/v1/chat/completions":
+            raise Fault(404, "not_found", "Not Found")
+        with self.lock:
+            self.calls.append(body)
+        self.fault()
+        time.sleep(self.latency)
+        if self.unknown and self.unknown in body:
+            raise Fault(400, "invalid_request_error", f"Unsupported parameter: '{self.unknown}' is not supported")
+        written = self.write(body)
+        if isinstance(written, Fault):
+            raise written
+        if isinstance(written, bytes):
+            return written
+        parts = written if isinstance(written, dict) else {"text": written}
+        text, stop = parts.get("text"), parts.get("finish_reason", "stop")
+        limit = body.get("max_tokens") or body["max_completion_tokens"]
+        if text and len(text) / 4 > limit:
+            text, stop = text[: limit * 4], "length"
+        message = {"role": "assistant", "content": text, "refusal": parts.get("refusal"), "reasoning_content": "Hm."}
+        usage = {"prompt_tokens": len(body["messages"][0]["content"]) // 4, "completion_tokens": len(text or "") // 4}
+        usage["total_tokens"] = sum(usage.values())
+        choice = {"index": 0, "message": message, "finish_reason": stop, "logprobs": None}
+        return {
+            "id": "chatcmpl-1", "object": "chat.completion", "created": 0, "model": body["model"],
+            "choices": [choice], "usage": usage, **parts.get("more", {}),
+        }  # fmt: skip
+
+    def error(self, fault):
+        return {"error": {"message": fault.message, "type": fault.kind, "code": None, "param": None}}
 
 
 class VoyageStub(Server):

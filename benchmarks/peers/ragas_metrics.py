@@ -25,21 +25,21 @@ import numpy as np
 
 os.environ["RAGAS_DO_NOT_TRACK"] = "true"  # or it calls home for every score
 warnings.simplefilter("ignore")
-import ragas.metrics.collections as theirs  # noqa: E402
-from langchain_core.outputs import Generation, LLMResult  # noqa: E402
-from ragas.dataset_schema import SingleTurnSample  # noqa: E402
-from ragas.embeddings.base import BaseRagasEmbedding  # noqa: E402
-from ragas.llms.base import BaseRagasLLM, InstructorBaseRagasLLM  # noqa: E402
-from ragas.metrics import AspectCritic  # noqa: E402
-from ragas.metrics.utils import fbeta_score  # noqa: E402
+import ragas.metrics.collections as theirs
+from langchain_core.outputs import Generation, LLMResult
+from ragas.dataset_schema import SingleTurnSample
+from ragas.embeddings.base import BaseRagasEmbedding
+from ragas.llms.base import BaseRagasLLM, InstructorBaseRagasLLM
+from ragas.metrics import AspectCritic
+from ragas.metrics.utils import fbeta_score
 
-from rag.errors import ParseError  # noqa: E402
-from rag.evaluation.judged.flows import Score  # noqa: E402
-from rag.evaluation.judged.metrics import METRICS, Metric, answer_correctness, aspect_critic  # noqa: E402
-from rag.evaluation.judged.metrics import factual_correctness as factual  # noqa: E402
-from rag.evaluation.judged.reading import Ruling  # noqa: E402
-from rag.evaluation.judged.tasks import Check, Guessed, Useful  # noqa: E402
-from rag.evaluation.records import Record  # noqa: E402
+from rag.errors import ParseError
+from rag.judged.flows import Score
+from rag.judged.metrics import METRICS, Metric, answer_correctness, aspect_critic
+from rag.judged.metrics import factual_correctness as factual
+from rag.judged.reading import Ruling
+from rag.judged.records import Record
+from rag.judged.tasks import Check, Guessed, Useful
 
 logging.disable(logging.WARNING)
 CASES = 250

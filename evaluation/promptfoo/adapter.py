@@ -10,9 +10,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from rag.data import Dataset, load_dataset, select
-from rag.errors import RagError
-from rag.evaluation import promptfoo
+from rag.data.datasets import Dataset, load_dataset, select
+from rag.errors import InvalidValue, RagError
+from rag.promptfoo import export as promptfoo
 
 DATA = Path(__file__).parent / "data"  # what rag promptfoo export writes
 
@@ -43,8 +43,11 @@ def score_retrieval(output: Any, context: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def judge_answer(output: Any, context: Mapping[str, Any]) -> dict[str, Any]:
+    from rag.stages.judge import OVERLAP
+
     made = context.get("metadata") or {}  # by the provider: its answer is judged by the judge of its backend
-    judge = backend(made.get("backend") or "offline").judge
+    name = made.get("backend") or "offline"
+    judge = OVERLAP if name == "offline" else backend(name).judge  # a process each: what is not needed is not loaded
     return promptfoo.grade_answer(output, context["vars"], dataset().questions, judge, made.get("status", "ok"))
 
 
@@ -68,9 +71,12 @@ def pipeline(level: str, k: int, fetch_k: int, *who: Any) -> Any:
 @cache
 def backend(name: str, embedder: str | None = None, model: str | None = None, temperature: float | None = None) -> Any:
     from rag.backend import live, offline
+    from rag.readings import recorded
 
-    if name == "offline":
-        return offline()
+    if name in ("offline", "recorded"):
+        return {"offline": offline, "recorded": recorded}[name]()
+    if name != "live":
+        raise InvalidValue(f"backend must be offline, recorded or live, got {name!r}")
     made = live(models={"answer": model} if model else None, embedder=embedder, cache=DATA / "cache.sqlite")
     if temperature is None:
         return made

@@ -1,239 +1,214 @@
 """Compare runs question by question: is a difference more than the luck of these questions?
 
 In: runs over the same questions. Out: a `Comparison`, one `Difference` for each metric and pair, paired by question id.
-Accuracy is the primary metric, the others are explored; p values are corrected for the pairs within a metric (Holm).
+One metric is primary, and corrected for its pairs; the others are explored, and corrected for all pairs and metrics of
+the table (Holm). What errors alone could have made is no difference.
 """
 
 import itertools
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field, replace
+from html import escape
+from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
-from rag.errors import DataError
+from rag.errors import DataError, InvalidValue
 from rag.evaluation import stats
-from rag.evaluation.run import Row, Run
+from rag.evaluation.difference import Difference
+from rag.evaluation.labelled import Labels, check_labels, powered, unmatched
+from rag.evaluation.metrics import ACCURACY, TABLE, Chosen, Metric, find, own
+from rag.evaluation.notes import notes_on, read_by
+from rag.evaluation.pairing import Shared
+from rag.evaluation.readers import readers_of
+from rag.evaluation.repeats import repeats_of, values_of, within_share
+from rag.evaluation.rows import NOT_ASKED
+from rag.evaluation.run import Run
+from rag.evaluation.saved import are_repeats, pool
+from rag.stages.judge import OVERLAP
 
 if TYPE_CHECKING:
     import pandas as pd
 
-PRIMARY = "accuracy"
-METRICS: dict[str, tuple[str, ...]] = {  # what each is computed from, in a row
-    PRIMARY: ("is_correct",),
-    "precision": ("precision",),
-    "recall": ("recall",),
-    "F1": ("precision", "recall"),
-    "MRR": ("rr",),
-}
-SIGNIFICANT = 0.05
-TINY = 1e-12  # scores nearer than this are equal
-Pairs = list[tuple[Row, Row]]
+RECALL = find("recall")
+MOST = 60  # runs that are compared with each other
 
 
-@dataclass(frozen=True)
-class Difference:
-    """One metric of two runs, ``second`` minus ``first``, over the ``n`` questions that have a value in both.
+class Repeated(NamedTuple):
+    """One run that was repeated: how often, and the within-question share of the primary metric's variance."""
 
-    ``won`` counts the questions on which the second is better; ``sd`` is the standard deviation of a question's
-    difference; ``note`` names what else differs between the runs.
-    """
-
-    metric: str
-    first: str
-    second: str
-    n: int
-    excluded: int
-    first_value: float
-    second_value: float
-    difference: float
-    low: float
-    high: float
-    p: float
-    p_holm: float
-    won: int
-    lost: int
-    tied: int
-    sd: float
-    note: str | None = None
-
-    @property
-    def shown(self) -> bool:
-        """Tell whether the difference is established at the 5 % level, after Holm's correction."""
-        return self.p_holm < SIGNIFICANT
-
-    @property
-    def detectable(self) -> float | None:
-        """Return the smallest true difference that n such questions show; None where no two answers differ."""
-        return stats.detectable_difference(self.sd, self.n) if self.sd else None
-
-    def needed(self, step: float) -> int | None:
-        """Return how many such questions a true difference of ``step`` takes; None where no two answers differ."""
-        return stats.questions_needed(self.sd, step) if self.sd else None
-
-    def __str__(self) -> str:
-        ends = f"95 % interval {self.low:+.3f} to {self.high:+.3f}"
-        counts = f"{self.won} won, {self.lost} lost of {self.n}"
-        holm = "" if self.p == self.p_holm else f", {self.p_holm:.3f} after Holm"
-        verdict = "a difference" if self.shown else "no difference shown"
-        marked = f" (not like for like: {self.note})" if self.note else ""
-        pair = f"{self.metric}, {self.first} → {self.second}: {self.difference:+.3f}"
-        return f"{pair}, {ends}, {counts}, p {self.p:.3f}{holm}: {verdict}{marked}"
+    run: str
+    repeats: int
+    within: float | None
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """All differences between some runs, the primary metric first, where there is one."""
+    """All differences between some runs, the primary metric first, where there is one.
+
+    ``failures`` counts the rows that an error lost, by run and stage (retrieve, answer, judge), runs without any left
+    out; ``repeated`` tells of the runs that were asked several times; ``unmatched`` are lines about
+    labels that could not be used; ``readers`` names who read and who judged.
+    """
 
     differences: list[Difference]
-    primary: str | None = PRIMARY
+    primary: str | None = None
+    failures: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    repeated: list[Repeated] = field(default_factory=list)
+    unmatched: list[str] = field(default_factory=list)
+    readers: str = ""
 
     def __str__(self) -> str:
-        return "\n".join(map(str, self.differences))
+        return "\n".join([*map(str, self.differences), *read_by(self)])
+
+    def __repr__(self) -> str:
+        names = list(dict.fromkeys(name for one in self.differences for name in (one.first, one.second)))
+        found = [f"{one.metric} {one.first} → {one.second}" for one in self.differences if one.shown]
+        return (
+            f"Comparison({', '.join(names)}; {len(self.differences)} differences, shown: {', '.join(found) or 'none'})"
+        )
+
+    def _repr_html_(self) -> str:
+        """Draw itself as a table in a notebook."""
+        kept = ["metric", "first", "second", "n", "difference", "low", "high", "p", "p_holm", "won", "lost", "verdict"]
+        rows = [{name: getattr(one, name) for name in kept} for one in self.differences]
+        import pandas as pd
+
+        table = str(pd.DataFrame(rows).round(3).to_html(index=False)) if rows else "<p>No differences.</p>"
+        return table + "".join(f"<p>{escape(said)}</p>" for said in read_by(self))
 
     def notes(self) -> list[str]:
-        """Say what a reader of the numbers must know: what is established, what was left out, what is not alike."""
-        shown = [f"{one.metric} {one.first} → {one.second}" for one in self.differences if one.shown]
-        what = "retrieval" if self.primary else "a value in both"
-        left_out = {f"{one.excluded} questions without {what} left out" for one in self.differences if one.excluded}
-        unlike = {f"{one.first} → {one.second}: not like for like ({one.note})" for one in self.differences if one.note}
-        rest = f"{self.primary} is the primary metric, the others are exploratory; undecided is not correct."
-        return [
-            f"Differences at the 5 % level after Holm: {', '.join(shown) or 'none'}.",
-            rest if self.primary else "All metrics here are exploratory.",
-            *sorted(left_out),
-            *sorted(unlike),
-        ]
+        """Say what a reader of the numbers must know: what is established, by which correction, what else differs."""
+        return notes_on(self)
 
     def to_frame(self, step: float = 0.05) -> "pd.DataFrame":
         """Return a row for each metric and pair; ``needed`` is the number of questions that ``step`` takes."""
         import pandas as pd
 
-        return pd.DataFrame(
-            [
-                {**asdict(one), "shown": one.shown, "detectable": one.detectable, "needed": one.needed(step)}
-                for one in self.differences
-            ]
-        )
+        return pd.DataFrame([{**one.as_dict(step), "readers": self.readers} for one in self.differences])
 
 
-def compare(runs: Sequence[Run] | Mapping[str, Run], *, resamples: int = stats.RESAMPLES, seed: int = 0) -> Comparison:
-    """Compare every pair of runs by every metric; a mapping gives the runs other names than their levels'.
-
-    Runs over other data, or by another judge, are compared and marked.
-
-    Raises:
-        DataError: if there are fewer than two runs, two have the same name, or they were asked different questions.
-    """
-    named = runs if isinstance(runs, Mapping) else {run.level: run for run in runs}
-    if len(named) < len(runs):
-        raise DataError("two runs are of the same level; name them: compare({'old': run, 'new': other})")
-    if len(named) < 2:
-        raise DataError(f"a comparison needs two runs, got {len(named)}")
-    pairs = list(itertools.combinations(named.items(), 2))
-    matched = [paired(*pair) for pair in pairs]
-    found = []
-    for metric in METRICS:
-        group = [_difference(metric, *args, resamples, seed) for args in zip(pairs, matched, strict=True)]
-        found += corrected([one for one in group if one])
-    return Comparison(found)
-
-
-def corrected(group: Sequence[Difference]) -> list[Difference]:
-    """Return the differences of one metric with p values corrected for their number (Holm)."""
-    adjusted = stats.holm([one.p for one in group])
-    return [replace(one, p_holm=p) for one, p in zip(group, adjusted, strict=True)]
-
-
-def paired(first: tuple[str, Run], second: tuple[str, Run]) -> Pairs:
-    """Return the rows of two named runs, question by question. Raises DataError if they were asked different ones."""
-    sides = [{row.id: row for row in run.rows} for _, run in (first, second)]
-    for (name, run), by_id in zip((first, second), sides, strict=True):
-        if len(by_id) < len(run.rows):
-            raise DataError(f"the run {name} has two rows for the same question id")
-    left, right = sides[0].keys() - sides[1].keys(), sides[1].keys() - sides[0].keys()
-    if left or right:
-        only = [f"only in {name}: {', '.join(sorted(ids)[:5])}" for name, ids in ((first[0], left), (second[0], right))]
-        raise DataError(f"the runs {first[0]} and {second[0]} were asked different questions", only)
-    return [(row, sides[1][row.id]) for row in first[1].rows]
-
-
-def what_differs(first: Run, second: Run) -> list[str]:
-    """Name what two runs differ in besides their levels: fingerprints, k, split, judge."""
-    prints = [_flat(run.card.get("fingerprints") or {}) for run in (first, second)]
-    changed = [name for name in prints[0] if name in prints[1] and prints[0][name] != prints[1][name]]
-    settings = [(key, first.card.get(key), second.card.get(key)) for key in ("k", "split", "judge")]
-    return [f"other {name}" for name in changed] + [f"{key} {a} and {b}" for key, a, b in settings if a != b]
-
-
-def _flat(prints: Mapping[str, Any]) -> dict[str, str]:
-    """Return fingerprints by name, those of a group as ``group (name)``."""
-    flat: dict[str, str] = {}
-    for name, value in prints.items():
-        flat |= {f"{name} ({part})": p for part, p in value.items()} if isinstance(value, Mapping) else {name: value}
-    return flat
-
-
-def _difference(
-    metric: str, names: tuple[tuple[str, Run], tuple[str, Run]], pairs: Pairs, resamples: int, seed: int
-) -> Difference | None:
-    """Return one metric's difference, None if no question has a value in both runs."""
-    scored = [pair for pair in pairs if metric == PRIMARY or all(row.precision is not None for row in pair)]
-    if not scored:
-        return None
-    a, b = (values([pair[side] for pair in scored], metric) for side in (0, 1))
-    statistic = stats.column_f1 if metric == "F1" else stats.column_mean
-    found = difference(metric, (names[0][0], names[1][0]), a, b, statistic, resamples=resamples, seed=seed)
-    note = ", ".join(what_differs(names[0][1], names[1][1])) or None
-    return replace(found, excluded=len(pairs) - len(scored), note=note)
-
-
-def difference(
-    metric: str,
-    names: tuple[str, str],
-    first: stats.Floats,
-    second: stats.Floats,
-    statistic: stats.Statistic = stats.column_mean,
+def compare(
+    runs: Sequence[Run] | Mapping[str, Run],
     *,
+    metrics: Chosen | None = None,
+    primary: str | None = None,
+    labels: Labels | None = None,
     resamples: int = stats.RESAMPLES,
     seed: int = 0,
-) -> Difference:
-    """Return the difference of two runs' values, (n, c) each, in the same order of questions; p is not corrected."""
-    estimates = stats.bootstrap_difference(first, second, statistic, resamples=resamples, seed=seed)
-    low, high = stats.percentile_interval(estimates)
-    each = statistic(second) - statistic(first)
-    won, lost = int(np.sum(each > TINY)), int(np.sum(each < -TINY))
-    exact = metric == PRIMARY
-    p = stats.mcnemar(won, lost) if exact else stats.swap_test(first, second, statistic, resamples=resamples, seed=seed)
-    before, after = (float(statistic(side.mean(axis=0, keepdims=True))[0]) for side in (first, second))
-    return Difference(
-        metric=metric,
-        first=names[0],
-        second=names[1],
-        n=len(each),
-        excluded=0,
-        first_value=before,
-        second_value=after,
-        difference=after - before,
-        low=low,
-        high=high,
-        p=p,
-        p_holm=p,
-        won=won,
-        lost=lost,
-        tied=len(each) - won - lost,
-        sd=_sd(metric, each, estimates),
-    )
+) -> Comparison:
+    """Compare every pair of runs by every metric that both have; a mapping gives the runs other names than the levels'.
+
+    Args:
+        runs: two or more; repeats of a level are pooled by question.
+        metrics: further ones: of the table by name, or one's own, as ``{"hit@3": function of a row}``.
+        primary: the metric that the comparison is about; by default recall where a stand-in judges or nobody answers,
+            else accuracy. All others are exploratory.
+        labels: what a person says of some answers, by the run's name and the question's id; differences of accuracy get
+            prediction-powered intervals where answers of both runs are labelled.
+        resamples: signs drawn by a test that cannot try all.
+        seed: of those draws.
+
+    Raises:
+        DataError: if there are fewer than two runs or too many, two have the same name or are repeats of one, they were
+            asked different questions, or labels are of a run that has none of the answers.
+        InvalidValue: if there is no such metric, or one's own returns something else than a number or None.
+    """
+    named = named_runs(runs)
+    check_labels(labels or {}, named)
+    pairs = list(itertools.combinations(named.items(), 2))
+    shared = [Shared.of(*pair) for pair in pairs]
+    compared = _compared(list(named.values()), metrics or (), primary)
+    main = _primary(primary, list(named.values()), compared)
+    found = []
+    for metric in sorted(compared, key=lambda metric: metric is not main):
+        values = {name: values_of(metric, run.rows) for name, run in named.items()}
+        made = [one.difference(metric, values, resamples, seed) for one in shared]
+        if metric == ACCURACY and labels:
+            by_hand = [powered(*pair, labels) for pair in pairs]
+            made = [one and replace(one, powered=other) for one, other in zip(made, by_hand, strict=True)]
+        found += [replace(one, primary=metric is main) for one in made if one]
+    told = (failures_of(named), _repeated(named, main), unmatched(labels or {}, named), readers_of(named.values()))
+    return Comparison(corrected(found), main.title, *told)
 
 
-def values(rows: Sequence[Row], metric: str) -> stats.Floats:
-    """Return (n, c) values of a metric; an undecided or failed verdict is not correct."""
-    return np.array([[float(getattr(row, field) or 0) for field in METRICS[metric]] for row in rows])
+def named_runs(runs: Sequence[Run] | Mapping[str, Run]) -> dict[str, Run]:
+    """Return runs by name, repeats as one. Raises DataError if there are not two of them, or too many."""
+    runs = [runs] if isinstance(runs, Run) else runs
+    named = dict(runs) if isinstance(runs, Mapping) else {run.level: run for run in _pooled(runs)}
+    if len(named) < 2:
+        raise DataError(f"a comparison needs two runs, got {len(named)}")
+    if len(named) > MOST:
+        pairs = f"{len(named)} runs make {math.comb(len(named), 2):,} pairs"
+        raise DataError(f"{pairs}, of which none could be established: choose at most {MOST} runs")
+    for (one, a), (other, b) in itertools.combinations(named.items(), 2):
+        if are_repeats(a, b):
+            raise DataError(f"{one} and {other} are repeats of one run and no comparison; pool them: give one folder")
+    return named
 
 
-def _sd(metric: str, each: stats.Floats, estimates: stats.Floats) -> float:
-    """Return the standard deviation of a question's difference; for F1, which is no mean, from its standard error."""
-    if metric == "F1":
-        return float(np.std(estimates) * math.sqrt(len(each)))
-    return float(np.std(each, ddof=1)) if len(each) > 1 else 0.0
+def _pooled(runs: Sequence[Run]) -> list[Run]:
+    """Return runs with repeats as one. Raises DataError if two of a level are no repeats of each other."""
+    first: dict[str, Run] = {}
+    for run in runs:
+        if run.level in first and not are_repeats(first[run.level], run):
+            raise DataError("two runs are of the same level; name them: compare({'old': run, 'new': other})")
+        first.setdefault(run.level, run)
+    return pool(runs)
+
+
+def _primary(wanted: str | None, runs: Sequence[Run], compared: Sequence[Metric]) -> Metric:
+    """Return the primary metric."""
+    by_name = {name: metric for metric in compared for name in (metric.name, metric.title)}
+    if wanted is None:
+        wanted = "recall" if any(map(stand_ins, runs)) else ACCURACY.name
+    if wanted not in by_name:
+        names = ", ".join(metric.name for metric in compared)
+        raise InvalidValue(f"the primary metric must be among those compared, {names}, got {wanted!r}")
+    return by_name[wanted]
+
+
+def stand_ins(run: Run) -> bool:
+    """Tell whether a run's verdicts are no model's: a stand-in judged, or nobody was asked to answer."""
+    return run.card.get("judge") == OVERLAP.name or all(row.status == NOT_ASKED for row in run.rows)
+
+
+def _compared(runs: Sequence[Run], chosen: Chosen, primary: str | None) -> list[Metric]:
+    """Return the metrics of some runs, those chosen, and the primary one where it is of the table."""
+    more = own(chosen) if isinstance(chosen, Mapping) else [find(name) for name in chosen]
+    replaced = {metric.name for metric in more}
+    shown = {metric.name: metric for run in runs for metric in run.metrics if metric.name not in replaced}
+    made = [*shown.values(), *more]
+    unseen = all(primary not in (metric.name, metric.title) for metric in made)
+    return made + [metric for metric in TABLE if unseen and primary in (metric.name, metric.title)]
+
+
+def _repeated(named: Mapping[str, Run], main: Metric) -> list[Repeated]:
+    """Return how often each run was repeated, those left out that were not."""
+    counts = {name: len(repeats_of(run.rows)) for name, run in named.items()}
+    return [Repeated(name, n, within_share(main, named[name].rows)) for name, n in counts.items() if n > 1]
+
+
+def failures_of(named: Mapping[str, Run]) -> dict[str, dict[str, int]]:
+    """Return how many rows of each run failed at each stage, runs without any left out."""
+    found = {name: Counter(str(row.failed_at) for row in run.rows if row.failed_at) for name, run in named.items()}
+    return {name: dict(counts) for name, counts in found.items() if counts}
+
+
+def corrected(table: Sequence[Difference]) -> list[Difference]:
+    """Return a table's differences with corrected p values: primary ones by Holm over their pairs, others over all."""
+    every = _holm(table)
+    first = [one for one in table if one.primary]
+    pairs = iter(_holm(first))
+    made = []
+    for one, over_all in zip(table, every, strict=True):
+        p, kept = next(pairs) if one.primary else over_all
+        left = one.kept._replace(p_holm=kept) if one.kept else None
+        made.append(replace(one, p_holm=p, kept=left, family=len(first) if one.primary else len(table)))
+    return made
+
+
+def _holm(family: Sequence[Difference]) -> list[tuple[float, float]]:
+    """Return p corrected, over all questions and over those that neither run lost."""
+    kept = [one.kept.p if one.kept else one.p for one in family]
+    return list(zip(stats.holm([one.p for one in family]), stats.holm(kept), strict=True))

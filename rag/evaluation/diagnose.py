@@ -5,13 +5,15 @@ have given, what the gold lists allow at all; for two runs the questions whose v
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from rag.errors import DataError, check_at_least
-from rag.evaluation import retrieval_metrics as metrics
-from rag.evaluation.compare import Pairs, paired
-from rag.evaluation.run import Row, Run
+from rag.evaluation.metrics import of_retrieval, precision, recall, scores_of
+from rag.evaluation.pairing import Pairs, paired
+from rag.evaluation.rows import NOT_ASKED, Gold, Row, groups_of, ranked_row
+from rag.evaluation.run import Run
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,7 +24,7 @@ STAGES = (
     "wrong, all gold in the context",
     "wrong, only some gold in the context",
     "wrong, gold lost by the reranker",
-    "wrong, gold not among the candidates",
+    "wrong, gold not found by the search",
     "undecided",
     "failed",
 )
@@ -31,35 +33,45 @@ STAGES = (
 def verdict_of(row: Row) -> str:
     """Return a row's verdict in a word: correct, wrong, undecided or failed."""
     if row.is_correct is None:
-        return "failed" if row.status == "error" else "undecided"
+        return NOT_ASKED if row.status == NOT_ASKED else "undecided" if row.failed_at is None else "failed"
     return CORRECT if row.is_correct else "wrong"
 
 
-def stage_of(row: Row) -> str:
-    """Return the stage (of `STAGES`) at which a question was lost, or that it was answered correctly."""
+def stage_of(row: Row, chunks: int | None = None) -> str:
+    """Return the stage (of `STAGES`) at which a question was lost, or that it was answered correctly.
+
+    A reranker that was offered the whole corpus of ``chunks`` is not to blame: no search had found anything for it.
+    """
     verdict = verdict_of(row)
     if verdict != "wrong":
         return verdict
-    gold = set(row.gold)
-    kept = gold & set(row.retrieved)
+    kept = recall(row.retrieved, row.gold)
     if kept:
-        return STAGES[1] if kept == gold else STAGES[2]
-    return STAGES[3] if gold & set(row.candidates) else STAGES[4]
+        return STAGES[1] if kept == 1 else STAGES[2]
+    offered = set(row.gold_links) & set(row.candidates) and not _whole(row, chunks)
+    return STAGES[3] if offered else STAGES[4]
+
+
+def _whole(row: Row, chunks: int | None) -> bool:
+    """Tell whether the candidates were the whole corpus; False where its size is not known."""
+    return isinstance(chunks, int) and len(set(row.candidates)) >= chunks
 
 
 def waterfall(run: Run) -> dict[str, int]:
     """Return how many questions end at each stage; they add up to all questions.
 
     Raises:
-        DataError: if the run was recorded without its links.
+        DataError: if the run was recorded without its links, or was not asked to answer.
     """
     _check_links(run)
-    counts = Counter(stage_of(row) for row in run.rows)
+    if any(row.status == NOT_ASKED for row in run.rows):
+        raise DataError(f"the run {run.name!r} was not asked to answer, so no answer was lost")
+    counts = Counter(stage_of(row, run.card.get("chunks")) for row in run.rows)
     return {stage: counts[stage] for stage in STAGES}
 
 
 def _check_links(run: Run) -> None:
-    if any(row.precision and not row.retrieved for row in run.rows):
+    if any(any(row.scores.values()) and not row.retrieved for row in run.rows):
         raise DataError(f"the run {run.name!r} has scores but no links, so nothing can be said of where it lost them")
 
 
@@ -68,58 +80,71 @@ def correct_without_gold(run: Run) -> int:
 
     Other chunks may hold the answer, the model may know it, or the judge may be too kind.
     """
-    return sum(row.is_correct is True and not set(row.gold) & set(row.retrieved) for row in run.rows)
+    return sum(row.is_correct is True and not set(row.gold_links) & set(row.retrieved) for row in run.rows)
 
 
-def ceilings(golds: Sequence[Sequence[str]], k: int) -> tuple[float, float]:
-    """Return the highest mean precision and recall that k distinct chunks can reach on these gold lists.
+def ceilings(golds: Sequence[Gold], k: int) -> tuple[float, float]:
+    """Return the highest mean precision and recall that k distinct chunks can reach on these gold lists or groups.
 
     >>> ceilings([["a"], ["a", "b", "c", "d"]], 2)  # (1/2 + 2/2) / 2 and (1/1 + 2/4) / 2
     (0.75, 0.75)
     """
     check_at_least("k", k, 1)
-    sizes = [len(set(gold)) for gold in golds]
-    precision = sum(min(size, k) / k for size in sizes) / len(sizes)
-    return precision, sum(min(size, k) / size for size in sizes) / len(sizes)
+    best = [_ideal(groups_of(gold), k) for gold in golds]
+    sums = [sum(of(links, gold) for links, gold in zip(best, golds, strict=True)) for of in (precision, recall)]
+    return sums[0] / len(golds), sums[1] / len(golds)
+
+
+def _ideal(gold: list[list[str]], k: int, length: int | None = None) -> list[str]:
+    """Return the best k distinct links: one of each group, then the rest of the gold, then others.
+
+    With a ``length``, the number that came, others only fill up to it: precision divides by what came, and not by k.
+    """
+    gold_first = _groups_first([link for group in gold for link in group], gold)[:k]
+    filled = k if length is None else max(length, len(gold_first))
+    return [*gold_first, *(f"other {i}" for i in range(k))][:filled]
+
+
+def _groups_first(links: Sequence[str], gold: list[list[str]]) -> list[str]:
+    """Return links so that each finds another group as long as there is one, then other gold, then the rest."""
+    left = list(dict.fromkeys(links))
+    first: list[str] = []
+    for group in gold:
+        found = next((link for link in left if link in group), None)
+        if found is not None and set(group).isdisjoint(first):
+            first.append(found)
+    known = {link for group in gold for link in group}
+    rest = [link for link in left if link not in first]
+    return [*first, *sorted(rest, key=lambda link: link not in known)]
 
 
 def oracle_rerank(row: Row, k: int) -> list[str]:
-    """Return the best k of a row's candidates: those that are gold first, the others in their order."""
-    candidates = list(dict.fromkeys(row.candidates))
-    return sorted(candidates, key=lambda link: link not in row.gold)[:k]
+    """Return the best k of a row's candidates: one of each gold group, other gold, then the others in their order."""
+    return _groups_first(row.candidates, row.gold)[:k]
 
 
 def limits(run: Run) -> dict[str, dict[str, float]]:
-    """Return precision, recall and MRR three times: of the run, of the best reranking, of perfect retrieval.
+    """Return each metric of retrieval three times: of the run, of the best reranking, of perfect retrieval.
 
-    Questions without retrieval are left out; empty if there are no others.
+    Each question's list is as long as the one that came (a threshold makes it shorter), or holds as much of the gold as
+    k allows: the same denominators, so that nothing reached is above what was possible. Questions without retrieval
+    are left out; empty if there are no others.
     """
     _check_links(run)
-    rows = [row for row in run.rows if row.precision is not None]
+    rows = [row for row in run.rows if row.scores]
     if not rows:
         return {}
-    k = run.card["k"]
-    best = [oracle_rerank(row, k) for row in rows]
-    highest = {"MRR": 1.0} | dict(zip(("precision", "recall"), ceilings([row.gold for row in rows], k), strict=True))
-    return {
-        name: {
-            "run": _mean([getattr(row, field) for row in rows]),
-            "best reranking": _mean([score(links, row.gold) for links, row in zip(best, rows, strict=True)]),
-            "ceiling": highest[name],
-        }
-        for name, (field, score) in _LIMITED.items()
-    }
+    k = run.card.get("k") or max(len(set(row.retrieved)) for row in rows)
+    best = [_scored_as(row, oracle_rerank(row, k), k) for row in rows]
+    ideal = [_scored_as(row, _ideal(row.gold, k, len(set(row.retrieved))), k) for row in rows]
+    sides = {"run": rows, "best reranking": best, "ceiling": ideal}
+    return {metric.title: {name: metric.mean(side) or 0.0 for name, side in sides.items()} for metric in of_retrieval()}
 
 
-_LIMITED: dict[str, tuple[str, Callable[[Sequence[str], Sequence[str]], float]]] = {
-    "precision": ("precision", metrics.precision),
-    "recall": ("recall", metrics.recall),
-    "MRR": ("rr", metrics.reciprocal_rank),
-}
-
-
-def _mean(values: Sequence[float | None]) -> float:
-    return sum(value or 0.0 for value in values) / len(values)
+def _scored_as(row: Row, links: Sequence[str], k: int) -> Row:
+    """Return a row that is scored as if these links had been retrieved."""
+    ranked = ranked_row(links, row.gold, k=k, grades=row.grades)
+    return replace(ranked, id=row.id, scores=scores_of(ranked))
 
 
 def diagnose(runs: Sequence[Run]) -> "pd.DataFrame":
@@ -161,4 +186,11 @@ def _flip(a: Row, b: Row) -> dict[str, Any]:
     sides: dict[str, Any] = {"verdict_1": verdict_of(a), "verdict_2": verdict_of(b)}
     sides |= {f"{name}_{side}": getattr(row, name) for name in _SIDE[1:] for side, row in ((1, a), (2, b))}
     change = "won" if b.is_correct is True else "lost"
-    return {"id": a.id, "change": change, "question": a.question, "gold": a.gold, "reference": a.reference, **sides}
+    return {
+        "id": a.id,
+        "change": change,
+        "question": a.question,
+        "gold": a.gold_links,
+        "reference": a.reference,
+        **sides,
+    }

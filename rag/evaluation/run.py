@@ -1,61 +1,37 @@
-"""Run a level over questions: a row for each question first, averages from the rows.
+"""Run levels over questions, stage by stage: a row for each question first, averages from the rows.
 
-In: a pipeline, questions and a judge. Out: a `Run` that can be saved as the cookbook's JSON, as JSON Lines and as CSV.
-Retrieval means cover the rows whose retrieval ran; accuracy divides by all questions: undecided and failed rows are not
-correct.
+In: pipelines and questions. Out: a `Run` for each level, which can be saved as the cookbook's JSON, as JSON Lines and
+as CSV. All levels search, then all rerank, then all answer, then all are judged: what several levels ask of the same
+model is asked in one call. Retrieval means cover the rows whose retrieval ran; accuracy divides by all questions:
+undecided and failed rows are not correct.
 """
 
-import platform
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
-from importlib.metadata import version
+import math
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rag.answer import refuses
-from rag.data import fingerprint, read_json, read_records, write_csv, write_json, write_json_lines
+from rag.backend import Backend, repeated
+from rag.data.check import check_questions, gold_groups
 from rag.errors import DataError
-from rag.evaluation import retrieval_metrics as metrics
-from rag.evaluation import stats
-from rag.evaluation.judge import OVERLAP, Judge
+from rag.evaluation import together
+from rag.evaluation.averages import averages
+from rag.evaluation.card import run_card, run_mark
+from rag.evaluation.disk import read_level, write_level
+from rag.evaluation.metrics import Chosen, Metric, find, in_rows, own, scores_of
+from rag.evaluation.readers import readers_of
+from rag.evaluation.refusals import counted, records_of
+from rag.evaluation.rows import NOT_ASKED, Row, flat
+from rag.evaluation.together import Progress
 from rag.pipeline import Pipeline
-from rag.types import Answer, Question, Retrieval, Verdict
+from rag.stages.judge import Judge
+from rag.types import Answer, Question, Retrieval, Unanswerable, Verdict
 
 if TYPE_CHECKING:
     import pandas as pd
-
-PACKAGES = ("staged-rag", "numpy", "scikit-learn", "anthropic", "voyageai")
-Progress = Callable[[str], None]
-
-
-@dataclass(frozen=True)
-class Row:
-    """One question's results; what could not be computed is None, and ``status`` and ``note`` say why."""
-
-    id: str
-    question: str
-    gold: list[str]
-    reference: str
-    candidates: list[str]
-    retrieved: list[str]
-    contexts: list[str]
-    precision: float | None
-    recall: float | None
-    f1: float | None
-    rr: float | None
-    fell_back: bool
-    answer: str | None
-    is_correct: bool | None
-    explanation: str
-    status: str
-    note: str | None = None
-    tokens: int | None = None
-    seconds: float | None = None
-    kind: str | None = None
-    split: str | None = None
-    judge_reply: str | None = None
 
 
 @dataclass(frozen=True)
@@ -70,189 +46,219 @@ class Run:
     def __post_init__(self) -> None:
         if not self.rows:
             raise DataError(f"the run {self.name!r} has no rows")
+        wrong = [(row.id, *one) for row in self.rows for one in row.scores.items() if not math.isfinite(one[1])]
+        if wrong:
+            problems = [f"{key}: {metric} is {value}" for key, metric, value in wrong]
+            raise DataError(f"the run {self.name!r} has scores that are no numbers", problems)
 
     def __repr__(self) -> str:
         shown = {key: round(value, 3) for key, value in self.averages().items() if isinstance(value, float)}
         return f"Run({self.name!r}, n={len(self.rows)}, {shown})"
 
+    @property
+    def metrics(self) -> list[Metric]:
+        """Return the metrics that its tables show: those of the table by default or by choice, and one's own."""
+        return in_rows(self.rows, self.card.get("metrics") or ())
+
     def averages(self) -> dict[str, Any]:
-        """Return the cookbook's six keys, ``mean_f1``, and the counts that belong beside them."""
-        scored = [row for row in self.rows if row.precision is not None]
-        precisions, recalls = [row.precision or 0.0 for row in scored], [row.recall or 0.0 for row in scored]
-        return {
-            "name": self.name,
-            "average_precision": _mean(precisions),
-            "average_recall": _mean(recalls),
-            "average_f1": metrics.f1_of_means(precisions, recalls) if scored else None,
-            "average_mrr": _mean([row.rr or 0.0 for row in scored]),
-            "end_to_end_accuracy": sum(row.is_correct is True for row in self.rows) / len(self.rows),
-            "mean_f1": metrics.mean_f1(precisions, recalls) if scored else None,
-            "level": self.level,
-            "judge": self.card.get("judge"),
-            "n": len(self.rows),
-            "n_scored": len(scored),
-            **self._counts(),
-            "unanswerable": self.card.get("unanswerable", 0),
-            "refused": self.card.get("refused", 0),
-            "intervals": self._intervals(scored),
-        }
+        """Return the cookbook's six keys, ``mean_f1``, other scores, and the counts that belong beside them."""
+        return averages(self.name, self.level, self.rows, self.card)
 
-    def _intervals(self, scored: Sequence[Row]) -> dict[str, tuple[float, float]]:
-        """Return 95 % intervals: bootstrap for the retrieval means, Wilson for accuracy."""
-        correct = sum(row.is_correct is True for row in self.rows)
-        found = {"end_to_end_accuracy": stats.wilson_interval(correct, len(self.rows))}
-        if scored:
-            means = stats.bootstrap_means([[row.precision or 0, row.recall or 0, row.rr or 0] for row in scored])
-            columns = {"average_precision": means[:, 0], "average_recall": means[:, 1], "average_mrr": means[:, 2]}
-            columns["average_f1"] = stats.column_f1(means)
-            found |= {key: stats.percentile_interval(values) for key, values in columns.items()}
-        return found
-
-    def _counts(self) -> dict[str, int]:
-        k = self.card.get("k", 0)
-        retrieved = [len(row.retrieved) for row in self.rows if row.precision is not None]
-        return {
-            "correct": sum(row.is_correct is True for row in self.rows),
-            "wrong": sum(row.is_correct is False for row in self.rows),
-            "undecided": sum(row.is_correct is None and row.status != "error" for row in self.rows),
-            "errors": sum(row.status == "error" for row in self.rows),
-            "fallbacks": sum(row.fell_back for row in self.rows),
-            "no_hits": sum(n == 0 for n in retrieved),
-            "fewer_than_k": sum(n < k for n in retrieved),
-        }
-
-    def to_frame(self) -> "pd.DataFrame":
-        """Return the rows as a DataFrame."""
+    def _repr_html_(self) -> str:
+        """Draw itself as a table in a notebook: each score with its interval, and what it covers."""
         import pandas as pd
 
-        return pd.DataFrame([asdict(row) for row in self.rows])
+        found = self.averages()
+        keys = {metric.title: "mean_f1" if metric.name == "f1" else metric.key for metric in self.metrics}
+        ends = {metric.title: found["intervals"].get(metric.key, (None, None)) for metric in self.metrics}
+        rows = [{"": title, "mean": found[key], "low": ends[title][0], "high": ends[title][1]}
+                for title, key in keys.items() if found.get(key) is not None]  # fmt: skip
+        counts = ", ".join(f"{name} {found[name]}" for name in ("n", "undecided", "errors", "fallbacks"))
+        about = f"{self.name}: {counts}; low, high: 95 % interval; F1: mean of the questions' F1"
+        about = escape("; ".join(filter(None, (about, readers_of([self])))))
+        return f"<p>{about}</p>{pd.DataFrame(rows).round(3).to_html(index=False, na_rep='–')}"
+
+    def to_frame(self) -> "pd.DataFrame":
+        """Return the rows as a DataFrame with a column for each score, and who judged in the last."""
+        import pandas as pd
+
+        return pd.DataFrame(flat(self.rows)).assign(judge=self.card.get("judge"))
 
     def save(self, folder: str | Path) -> None:
-        """Write ``json_results/LEVEL.json``, ``rows/LEVEL.jsonl`` and ``csvs/LEVEL.csv`` in a folder."""
-        rows = [asdict(row) for row in self.rows]
-        write_json_lines(Path(folder, "rows", f"{self.level}.jsonl"), rows)
-        write_csv(Path(folder, "csvs", f"{self.level}.csv"), rows)
-        write_json(Path(folder, "json_results", f"{self.level}.json"), {**self.averages(), "card": self.card})
+        """Write ``json_results/LEVEL.json``, ``rows/LEVEL.jsonl``, ``csvs/LEVEL.csv`` in a folder, all or none."""
+        write_level(folder, self.level, self.rows, {**self.averages(), "card": self.card})
 
     @classmethod
     def load(cls, folder: str | Path, level: str) -> "Run":
-        """Read a saved run; its averages are computed from its rows again."""
-        rows = read_records(Path(folder, "rows", f"{level}.jsonl"))
-        summary = read_json(Path(folder, "json_results", f"{level}.json"))
-        return cls(level, summary["name"], [Row(**row) for row in rows], summary["card"])
+        """Read a saved run, of this version or one before; its averages are computed from its rows again.
+
+        Raises DataError if its files cannot be used, or are not of one and the same run.
+        """
+        return cls(level, *read_level(folder, level))
+
+
+# ---------------------------------------------------------------------------------------------- evaluating
 
 
 def evaluate(
     pipeline: Pipeline,
     questions: Sequence[Question],
-    judge: Judge = OVERLAP,
+    judge: Judge | None = None,
     *,
-    unanswerable: Sequence[str] = (),
+    unanswerable: Sequence[Unanswerable | str] = (),
+    answers: bool = True,
+    metrics: Chosen | None = None,
     card: Mapping[str, Any] | None = None,
     progress: Progress = lambda _: None,
 ) -> Run:
-    """Retrieve, answer and judge all questions with one level; ``card`` adds to the run card.
+    """Retrieve, answer and judge all questions with one level, by its own judge unless another is given.
 
-    Of ``unanswerable`` questions it is counted how many are refused; nothing else is made of them. ``progress`` is told
-    each stage as it begins, in words.
+    The other arguments are those of `evaluate_all`.
     """
-    texts = [question["question"] for question in questions]
-    seconds: dict[str, float] = {}
-
-    def say(stage: str) -> None:
-        progress(f"{pipeline.level.name}: {stage}, {len(texts)} questions")
-
-    with _timed("retrieve", seconds, say):
-        retrievals = pipeline.retrieve(texts)
-    with _timed("answer", seconds, say):
-        answers = pipeline.answer(texts, retrievals)
-    with _timed("judge", seconds, say):
-        verdicts = judge.decide(texts, [question["correct_answer"] for question in questions], answers)
-    rows = [make_row(*parts) for parts in zip(questions, retrievals, answers, verdicts, strict=True)]
-    refused = sum(map(refuses, pipeline.answer(unanswerable))) if unanswerable else 0
-    refusals = {"unanswerable": len(unanswerable), "refused": refused}
-    made = {**run_card(pipeline, questions, judge), **refusals, **(card or {}), "seconds": seconds}
-    return Run(pipeline.level.name, pipeline.level.title, rows, made)
+    used = pipeline if judge is None else replace(pipeline, judge=judge)
+    more: dict[str, Any] = {"unanswerable": unanswerable, "answers": answers, "metrics": metrics, "card": card}
+    return evaluate_all([used], questions, **more, progress=progress)[0]
 
 
-@contextmanager
-def _timed(stage: str, seconds: dict[str, float], progress: Progress) -> Iterator[None]:
-    progress(stage)
-    start = time.perf_counter()
-    yield
-    seconds[stage] = round(time.perf_counter() - start, 3)
+def evaluate_all(
+    pipelines: Sequence[Pipeline],
+    questions: Sequence[Question],
+    *,
+    unanswerable: Sequence[Unanswerable | str] = (),
+    answers: bool = True,
+    metrics: Chosen | None = None,
+    card: Mapping[str, Any] | None = None,
+    progress: Progress = lambda _: None,
+) -> list[Run]:
+    """Retrieve, answer and judge all questions with several levels, a stage at a time: what they share is asked once.
+
+    Args:
+        pipelines: the levels.
+        questions: what is asked and scored.
+        unanswerable: questions (records or texts) of which it is kept whether they are refused; nothing else is made.
+        answers: False retrieves and scores only: nobody is asked to answer or to judge, and there is no accuracy.
+        metrics: further metrics of the table to show, by name, or metrics of one's own, each a function of a `Row`.
+        card: adds to the run cards.
+        progress: is told each stage as it begins, in words.
+
+    Raises DataError if the questions are not records of questions.
+    """
+    pipelines = [pipelines] if isinstance(pipelines, Pipeline) else pipelines
+    check_questions(questions, answered=answers)
+    asked = records_of(unanswerable) if answers else []
+    texts = [*(question["question"] for question in questions), *(one["question"] for one in asked)]
+    clock = together.Clock(f"{', '.join(one.level.name for one in pipelines)}, {len(texts)} questions", progress)
+    retrieved = together.retrieve(pipelines, texts, clock)
+    answered = together.answer(pipelines, texts, retrieved, clock) if answers else [[] for _ in pipelines]
+    judged = together.judge(pipelines, questions, answered, clock) if answers else [[] for _ in pipelines]
+    runs = []
+    for pipeline, found, made, verdicts in zip(pipelines, retrieved, answered, judged, strict=True):
+        rows = _rows(pipeline.k, questions, found, made, verdicts)
+        refused = counted(asked, made[len(questions) :])
+        about = {**run_card(pipeline, questions, answers=answers), **refused, **(card or {}), "seconds": clock.seconds}
+        runs.append(_scored(Run(pipeline.level.name, pipeline.level.title, rows, about), metrics or ()))
+    return runs
 
 
-def make_row(question: Question, found: Retrieval, answer: Answer, verdict: Verdict) -> Row:
-    """Score one question."""
-    links = [hit["metadata"]["chunk_link"] for hit in found.hits]
-    gold = question["correct_chunks"]
-    precision, recall = metrics.precision(links, gold), metrics.recall(links, gold)
-    return Row(
+def _rows(
+    k: int,
+    questions: Sequence[Question],
+    found: Sequence[Retrieval],
+    answers: Sequence[Answer],
+    verdicts: Sequence[Verdict],
+) -> list[Row]:
+    if not answers:
+        return [make_row(*pair, k) for pair in zip(questions, found[: len(questions)], strict=True)]
+    parts = zip(questions, found[: len(questions)], answers[: len(questions)], verdicts, strict=True)
+    return [make_row(question, one, k, answer, verdict) for question, one, answer, verdict in parts]
+
+
+def make_row(
+    question: Question, found: Retrieval, k: int, answer: Answer | None = None, verdict: Verdict | None = None
+) -> Row:
+    """Score one question by all metrics of the table; without an answer, its retrieval only."""
+    row = Row(
         id=question["id"],
         question=question["question"],
-        gold=gold,
+        gold=gold_groups(question),
         reference=question["correct_answer"],
         candidates=[hit["metadata"]["chunk_link"] for hit in found.candidates],
-        retrieved=links,
+        retrieved=[hit["metadata"]["chunk_link"] for hit in found.hits],
         contexts=found.contexts,
-        precision=precision,
-        recall=recall,
-        f1=metrics.f1(precision, recall),
-        rr=metrics.reciprocal_rank(links, gold),
+        scores={},
         fell_back=found.fell_back,
-        answer=answer.text,
-        is_correct=verdict.is_correct,
-        explanation=verdict.explanation,
-        status=answer.status,
-        note=found.note or answer.note,
-        tokens=answer.tokens,
-        seconds=answer.seconds,
+        answer=answer.text if answer else None,
+        is_correct=verdict.is_correct if verdict else None,
+        explanation=verdict.explanation if verdict else "",
+        status=answer.status if answer else NOT_ASKED,
+        note=found.note or (answer.note if answer else None),
+        tokens=answer.tokens if answer else None,
+        seconds=answer.seconds if answer else None,
         kind=question.get("kind"),
         split=question.get("split"),
-        judge_reply=verdict.reply,
+        judge_reply=verdict.reply if verdict else None,
+        k=k,
+        grades=dict(question.get("grades", {})),
     )
+    return replace(row, scores=scores_of(row))
 
 
-def run_card(pipeline: Pipeline, questions: Sequence[Question], judge: Judge) -> dict[str, Any]:
-    """Return what a run depends on: settings, names of models, fingerprints of corpus and questions, versions."""
-    return {
-        "dataset": pipeline.db.name,
-        "k": pipeline.k,
-        "fetch_k": pipeline.fetch_k if pipeline.level.reranked else None,
-        "threshold": pipeline.threshold,
-        "search": pipeline.db.method,
-        "models": {**pipeline.models, "embed": pipeline.db.embedder.name},
-        "judge": judge.name,
-        "fingerprints": {
-            **_corpus_fingerprints(pipeline),
-            "questions": fingerprint(list(questions)),
-            "prompts": dict(pipeline.prompts),
-        },
-        "versions": {
-            "python": platform.python_version(),
-            **{package: version(package) for package in PACKAGES},
-        },
-    }
+def showing(run: Run, chosen: Sequence[str]) -> Run:
+    """Return a run whose tables and pictures show further metrics of the table, by name."""
+    names = dict.fromkeys([*(run.card.get("metrics") or ()), *(find(name).name for name in chosen)])
+    return replace(run, card={**run.card, "metrics": list(names)}) if chosen else run
 
 
-ADDED = {
-    "summary": "summaries",
-    "context": "contexts",
-}  # what some levels add to the chunks, and its fingerprint's name
+def _scored(run: Run, chosen: Chosen) -> Run:
+    """Return a run that shows further metrics of the table, by name, or holds scores by functions of a row."""
+    if not isinstance(chosen, Mapping):
+        return showing(run, chosen)
+    mine = own(chosen)
+    values = [{one.name: value for one in mine if (value := one.of(row)) is not None} for row in run.rows]
+    rows = [replace(row, scores={**row.scores, **more}) for row, more in zip(run.rows, values, strict=True)]
+    return replace(run, rows=rows)
 
 
-def _corpus_fingerprints(pipeline: Pipeline) -> dict[str, str]:
-    """Return the corpus' fingerprint, the same at every level, and that of what the level adds to its chunks."""
-    chunks = pipeline.db.chunks
-    made = {
-        "corpus": fingerprint([{key: value for key, value in chunk.items() if key not in ADDED} for chunk in chunks])
-    }
-    for field_, name in ADDED.items():
-        if field_ in pipeline.db.fields:
-            made[name] = fingerprint([chunk.get(field_) for chunk in chunks])
-    return made
+# ---------------------------------------------------------------------------------------------- repeating, saving
 
 
-def _mean(values: Sequence[float]) -> float | None:
-    return sum(values) / len(values) if values else None
+def asking(pipeline: Pipeline, backend: Backend) -> Pipeline:
+    """Return a level that asks another backend to rerank, to answer and to judge."""
+    return replace(pipeline, reranker=backend.reranker, answerer=backend.answerer, judge=backend.judge)
+
+
+def run_all(
+    pipelines: Sequence[Pipeline],
+    questions: Sequence[Question],
+    backend: Backend,
+    out: str | os.PathLike[str] | None = None,
+    *,
+    unanswerable: Sequence[Unanswerable | str] = (),
+    answers: bool = True,
+    metrics: Chosen | None = None,
+    repeats: int = 1,
+    card: Mapping[str, Any] | None = None,
+    progress: Progress = lambda _: None,
+) -> list[Run]:
+    """Evaluate levels side by side and save them in ``out``, if given; repetitions go into ``out/repeat-2`` and so on.
+
+    Calls are shared between levels, so each run card holds what was paid for the whole repetition, all levels together
+    (``cost``, and whose in ``cost_of``); that of the first also what the index took.
+    """
+    runs, before = list[Run](), list[dict[str, Any]]()
+    mark = run_mark(pipelines, questions, backend.embedder.name, answers=answers)
+    for sample in range(repeats):
+        again = repeated(backend, sample) if sample else backend
+        about = {**(card or {}), "repeat": sample + 1, "run": mark}
+        more: dict[str, Any] = {"unanswerable": unanswerable, "answers": answers, "metrics": metrics}
+        made = evaluate_all([asking(one, again) for one in pipelines], questions, **more, card=about, progress=progress)
+        made = [replace(run, rows=[replace(row, repeat=sample + 1) for row in run.rows]) for run in made]
+        if backend.session:
+            paid = {"cost": backend.session.meter.since(before), "cost_of": [run.level for run in made]}
+            made = [replace(run, card={**run.card, **paid}) for run in made]
+            before = backend.session.meter.table()
+        if out is not None:
+            for run in made:
+                run.save(Path(out, f"repeat-{sample + 1}") if sample else Path(out))
+        runs += made
+    return runs

@@ -1,164 +1,94 @@
-"""How sure a number is: intervals, paired tests, and the smallest difference that a set of questions can show.
+"""How sure a number is: paired tests, families of them, the power of a test to find a change, and the `intervals`.
 
-In: one value (or a row of values) for each question. Out: plain numbers. Questions are the unit of resampling, so
-intervals speak of other questions like these, not of running the same ones again. Sources: Efron and Tibshirani (1993)
-for the bootstrap; Smucker, Allan and Carterette (2007) for randomization tests of retrieval runs; McNemar (1947); Holm
-(1979); Wilson (1927).
+In: one number for each question. Out: plain numbers. Questions are the unit, so p values speak of other questions like
+these, not of asking the same ones again. McNemar's mid-p (Fagerland, Lydersen and Laake 2013) for verdicts, sign flips
+(Smucker, Allan and Carterette 2007) for graded scores, Holm (1979) for families. `planning` builds on `power`.
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from statistics import NormalDist
+from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
 from rag.errors import InvalidValue, check_at_least
-
-Floats = npt.NDArray[np.float64]
-Statistic = Callable[[Floats], Floats]  # (m, c) column means to m values
+from rag.evaluation.intervals import TINY, Floats, Ints, checked
 
 RESAMPLES = 10_000
-ENUMERATED = 20  # questions that differ: up to here all 2^n swaps are tried
 BLOCK = 2_000_000  # numbers held at once
-Z95 = NormalDist().inv_cdf(0.975)
-Z80 = NormalDist().inv_cdf(0.8)
-
-
-def column_mean(means: Floats) -> Floats:
-    """Return the first column: the statistic of a metric that is averaged over questions."""
-    return means[:, 0]
-
-
-def column_f1(means: Floats) -> Floats:
-    """Return the F1 of two columns, mean precision and mean recall."""
-    precision, recall = means[:, 0], means[:, 1]
-    total = precision + recall
-    return np.divide(2 * precision * recall, total, out=np.zeros_like(total), where=total > 0)
-
-
-# ---------------------------------------------------------------------------------------------- intervals
-
-
-def bootstrap_means(values: npt.ArrayLike, *, resamples: int = RESAMPLES, seed: int = 0) -> Floats:
-    """Return the column means of resampled questions, (n, c) values to (resamples, c) means.
-
-    Equal rows are drawn as one, with their number as weight (the same distribution, and fast: scores take few values).
-
-    Raises:
-        InvalidValue: if there is no question, or a value is not finite.
-    """
-    table = _table(values)
-    rows, counts = np.unique(table, axis=0, return_counts=True)
-    rng = np.random.default_rng(seed)
-    means = np.empty((resamples, table.shape[1]))
-    for part in _blocks(resamples, len(rows)):
-        drawn = rng.multinomial(len(table), counts / len(table), size=part.stop - part.start)
-        means[part] = drawn @ rows / len(table)
-    return means
-
-
-def _blocks(n: int, width: int) -> Iterator[slice]:
-    """Yield slices of n rows that hold at most BLOCK numbers of this width."""
-    step = max(1, BLOCK // max(1, width))
-    yield from (slice(start, min(start + step, n)) for start in range(0, n, step))
-
-
-def bootstrap_difference(
-    first: npt.ArrayLike,
-    second: npt.ArrayLike,
-    statistic: Statistic = column_mean,
-    *,
-    resamples: int = RESAMPLES,
-    seed: int = 0,
-) -> Floats:
-    """Return resampled differences of a statistic of two runs, ``second`` minus ``first``, paired by question."""
-    a, b = _pair(first, second)
-    means = bootstrap_means(np.hstack([a, b]), resamples=resamples, seed=seed)
-    columns = a.shape[1]
-    return np.round(statistic(means[:, columns:]) - statistic(means[:, :columns]), 12)
-
-
-def percentile_interval(estimates: Floats) -> tuple[float, float]:
-    """Return the middle 95 % of bootstrap estimates."""
-    low, high = np.percentile(estimates, [2.5, 97.5])
-    return float(low), float(high)
-
-
-def wilson_interval(successes: int, n: int) -> tuple[float, float]:
-    """Return the 95 % interval of a share, which stays sensible near 0 and 1.
-
-    >>> [round(end, 4) for end in wilson_interval(0, 10)]
-    [0.0, 0.2775]
-    """
-    check_at_least("n", n, 1)
-    if not 0 <= successes <= n:
-        raise InvalidValue(f"successes must be from 0 to n = {n}, got {successes}")
-    p, z2 = successes / n, Z95**2
-    centre = (p + z2 / (2 * n)) / (1 + z2 / n)
-    half = Z95 * math.sqrt(p * (1 - p) / n + z2 / (4 * n * n)) / (1 + z2 / n)
-    return max(0.0, centre - half), min(1.0, centre + half)
+LEVEL = 0.05  # "established" is said of corrected p values below it
+EXACT_SUMS = 1 << 20  # up to so many sums of flipped differences are all tried; 20 questions have no more
 
 
 # ---------------------------------------------------------------------------------------------- tests
 
 
-def swap_test(
-    first: npt.ArrayLike,
-    second: npt.ArrayLike,
-    statistic: Statistic = column_mean,
-    *,
-    resamples: int = RESAMPLES,
-    seed: int = 0,
-) -> float:
-    """Return the two-sided p of the difference of a statistic, by swapping the two runs question by question.
-
-    If both runs were the same system, each question's two rows could as well have been swapped. The share of swaps
-    whose difference is at least as large as the observed one is p: exact up to 20 questions that differ, else
-    (b + 1) / (m + 1) of m random swaps. Rows are (n,) or (n, c).
-
-    >>> swap_test([1, 1, 1], [0, 0, 0])  # 2 of 8 swaps: none, and all
-    0.25
-    """
-    a, b = _pair(first, second)
-    mean_a, mean_b = a.mean(axis=0), b.mean(axis=0)
-    differences = (b - a)[np.any(a != b, axis=1)]
-    exact = len(differences) <= ENUMERATED
-    moved = _all_swaps(differences) if exact else _random_swaps(differences, resamples, seed)
-    swapped = statistic(mean_b - moved / len(a)) - statistic(mean_a + moved / len(a))
-    observed = float((statistic(mean_b[None]) - statistic(mean_a[None]))[0])
-    extreme = int(np.sum(np.abs(swapped) >= abs(observed) - 1e-12))
-    return extreme / len(moved) if exact else (extreme + 1) / (len(moved) + 1)
-
-
-def _all_swaps(differences: Floats) -> Floats:
-    """Return what each of the 2^n choices of questions moves from one run to the other."""
-    moved = np.zeros((1, differences.shape[1]))
-    for row in differences:
-        moved = np.concatenate([moved, moved + row])
-    return moved
-
-
-def _random_swaps(differences: Floats, resamples: int, seed: int) -> Floats:
-    rng = np.random.default_rng(seed)
-    n = len(differences)
-    moved = np.empty((resamples, differences.shape[1]))
-    for part in _blocks(resamples, n):
-        size = part.stop - part.start
-        bits = np.unpackbits(np.frombuffer(rng.bytes(size * n // 8 + 1), np.uint8))
-        moved[part] = bits[: size * n].reshape(size, n).astype(np.float64) @ differences
-    return moved
-
-
-def mcnemar(won: int, lost: int) -> float:
+def mcnemar_exact_p(won: int, lost: int) -> float:
     """Return McNemar's exact two-sided p from the numbers of questions that only one of two runs got right.
 
-    >>> mcnemar(3, 0), mcnemar(0, 0)  # 2 · (1/2)^3
+    >>> mcnemar_exact_p(3, 0), mcnemar_exact_p(0, 0)  # 2 · (1/2)^3
     (0.25, 1.0)
     """
     n = won + lost
-    tail = sum(math.comb(n, i) for i in range(min(won, lost) + 1))
-    return float(min(1, 2 * tail / 2**n))
+    return min(1.0, 2 * sum(math.comb(n, i) for i in range(min(won, lost) + 1)) / (1 << n))
+
+
+def mcnemar_mid_p(won: int, lost: int) -> float:
+    """Return McNemar's two-sided mid-p: the exact p less the probability of the observed table; 1 where won = lost.
+
+    >>> mcnemar_mid_p(5, 0), round(mcnemar_mid_p(10, 3), 4), mcnemar_mid_p(2, 2)  # 2/32 - 1/32
+    (0.03125, 0.0574, 1.0)
+    """
+    n, fewer = won + lost, min(won, lost)
+    if won == lost:
+        return 1.0
+    return (2 * sum(math.comb(n, i) for i in range(fewer)) + math.comb(n, fewer)) / (1 << n)
+
+
+def sign_flip_p(differences: npt.ArrayLike, *, resamples: int = RESAMPLES, seed: int = 0) -> float:
+    """Return the two-sided p of a mean difference by flipping the signs of the (n,) differences.
+
+    If both runs were the same system, each sign could as well be the other. p is the share of choices of signs whose
+    mean is at least as large: exact where there are at most 2^20 different choices (always up to 20 questions that
+    differ; equal differences count as one with a number), else (b + 1) / (m + 1) of m random ones.
+
+    >>> sign_flip_p([1, 1, 1, 0])  # 2 of 8: all and none
+    0.25
+    """
+    d = checked(differences)
+    sizes, counts = np.unique(np.round(np.abs(d[np.abs(d) > TINY]), 12).astype(np.float64), return_counts=True)
+    observed = abs(float(d.mean())) - TINY
+    if math.prod((counts + 1).tolist()) <= EXACT_SUMS:
+        sums, weights = _all_flips(sizes, counts)
+        return min(1.0, float(weights[np.abs(sums) / len(d) >= observed].sum()))
+    sums = _random_flips(sizes, counts, resamples, seed)
+    return (int(np.sum(np.abs(sums) / len(d) >= observed)) + 1) / (resamples + 1)
+
+
+def _all_flips(sizes: Floats, counts: Ints) -> tuple[Floats, Floats]:
+    """Return every sum of the flipped differences and its probability."""
+    sums, weights = np.zeros(1), np.ones(1)
+    for size, count in zip(sizes.tolist(), counts.tolist(), strict=True):
+        share = np.array([math.comb(count, i) / (1 << count) for i in range(count + 1)])
+        sums = (sums[:, None] + size * (2 * np.arange(count + 1) - count)).ravel()
+        weights = (weights[:, None] * share).ravel()
+    return sums, weights
+
+
+def _random_flips(sizes: Floats, counts: Ints, resamples: int, seed: int) -> Floats:
+    """Return random sums of flipped differences: fair coins for single ones, binomial counts for repeated ones."""
+    rng = np.random.default_rng(seed)
+    sums = np.zeros(resamples)
+    for size, count in zip(sizes[counts > 1].tolist(), counts[counts > 1].tolist(), strict=True):
+        sums += size * (2.0 * rng.binomial(count, 0.5, resamples) - count)
+    single = sizes[counts == 1]
+    step = max(1, BLOCK // max(1, len(single)))
+    for start in range(0, resamples if len(single) else 0, step):
+        size = min(step, resamples - start)
+        bits = np.unpackbits(np.frombuffer(rng.bytes(size * len(single) // 8 + 1), np.uint8))[: size * len(single)]
+        sums[start : start + size] += (2.0 * bits.reshape(size, len(single)) - 1) @ single
+    return sums
 
 
 def holm(ps: Sequence[float]) -> list[float]:
@@ -176,45 +106,77 @@ def holm(ps: Sequence[float]) -> list[float]:
     return adjusted
 
 
-# ---------------------------------------------------------------------------------------------- planning
+def best_against_worst_p(p: float, k: int) -> float:
+    """Return the p of the best against the worst of k, corrected for having looked at all k (k - 1) / 2 pairs.
 
-
-def detectable_difference(sd: float, n: int) -> float:
-    """Return the true difference that n paired questions show at the 5 % level four times out of five.
-
-    (z.975 + z.8) · sd / √n, with the standard deviation of the per-question differences.
-
-    >>> round(detectable_difference(.5, 100), 4)
-    0.1401
+    >>> best_against_worst_p(.01, 3)
+    0.03
     """
+    check_at_least("k", k, 2)
+    return min(1.0, p * k * (k - 1) / 2)
+
+
+# ---------------------------------------------------------------------------------------------- power
+
+
+def power(n: int, discordant: float, change: float, alpha: float = LEVEL) -> float:
+    """Return how often McNemar's mid-p test finds a true change of accuracy, by exact sums.
+
+    Args:
+        n: questions that both runs answer.
+        discordant: the share of questions that only one of the two gets right, >= ``change``.
+        change: the true difference of accuracies, of either sign.
+        alpha: the level of the test, below .5; .05 / 6 for the first of six pairs by Holm.
+
+    >>> round(power(134, .05, .05), 3), round(power(60, .05, .047), 2)
+    (0.805, 0.15)
+    """
+    from scipy.special import bdtr
+
     check_at_least("n", n, 1)
-    return (Z95 + Z80) * sd / math.sqrt(n)
+    if not 0 <= abs(change) <= discordant <= 1:
+        raise InvalidValue(f"the change must be at most the discordant share, got {change} and {discordant} (0 to 1)")
+    if not 0 < alpha < 0.5:
+        raise InvalidValue(f"alpha must be above 0 and below .5, got {alpha}")
+    if not discordant:
+        return 0.0
+    share = _binomial(n, discordant)
+    differing = np.flatnonzero(share > 1e-13)
+    most = most_lost(n, alpha)[differing]
+    won = (1 + abs(change) / discordant) / 2
+    found = sum(np.where(most >= 0, bdtr(np.maximum(most, 0), differing, p), 0) for p in (won, 1 - won))
+    return min(1.0, float(share[differing] @ found))
 
 
-def questions_needed(sd: float, step: float) -> int:
-    """Return how many paired questions show a true difference of ``step``; the inverse of `detectable_difference`.
+def _binomial(n: int, p: float) -> Floats:
+    """Return the probabilities of 0 … n of n (scipy.stats has them, and takes a second to import)."""
+    from scipy.special import gammaln, xlog1py, xlogy
 
-    >>> questions_needed(.5, .05)
-    785
+    k = np.arange(n + 1)
+    ways = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
+    return np.asarray(np.exp(ways + xlogy(k, p) + xlog1py(n - k, -p)))
+
+
+def most_lost(n: int, alpha: float) -> Ints:
+    """Return for 0 … n differing questions how many the winner may lose with mid-p below alpha; -1 where it cannot win.
+
+    >>> most_lost(9, .05).tolist(), most_lost(7, .05 / 6).tolist()[-2:]
+    ([-1, -1, -1, -1, -1, 0, 0, 0, 1, 1], [-1, 0])
     """
-    if not step > 0:
-        raise InvalidValue(f"step must be above 0, got {step}")
-    return max(1, math.ceil(((Z95 + Z80) * sd / step) ** 2))
+    size = 1 << n.bit_length()
+    return _most_lost(size, alpha)[: n + 1]
 
 
-def _pair(first: npt.ArrayLike, second: npt.ArrayLike) -> tuple[Floats, Floats]:
-    a, b = _table(first), _table(second)
-    if a.shape != b.shape:
-        raise InvalidValue(f"two runs must have the same questions, got {len(a)} and {len(b)}")
-    return a, b
+@lru_cache(maxsize=64)
+def _most_lost(size: int, alpha: float) -> Ints:
+    """Return the table for 0 … size: mid-p of (N - x, x) is F(x) + F(x - 1) of Bin(N, 1/2), found by bisection."""
+    from scipy.special import bdtr
 
-
-def _table(values: npt.ArrayLike) -> Floats:
-    """Return values as (n, c) floats, a single column where there is one value for each question."""
-    table = np.asarray(values, np.float64)
-    table = table[:, None] if table.ndim == 1 else table
-    if not len(table):
-        raise InvalidValue("there are no questions to compare, got 0")
-    if not np.isfinite(table).all():
-        raise InvalidValue(f"every value must be finite, got {table[~np.isfinite(table)][0]}")
-    return table
+    differing = np.arange(size + 1)
+    low, high = np.full(size + 1, -1), (differing + 1) // 2  # mid-p is below alpha at low (or none is), not at high
+    while np.any(high - low > 1):
+        middle = (low + high) // 2
+        below = np.where(middle > 0, bdtr(np.maximum(middle - 1, 0), differing, 0.5), 0)
+        rejects = (middle < 0) | (bdtr(np.maximum(middle, 0), differing, 0.5) + below < alpha)
+        low, high = np.where(rejects, middle, low), np.where(rejects, high, middle)
+    return np.where(differing, low, -1)

@@ -1,21 +1,27 @@
 """Claude through the Message Batches API: half the price, an answer within the hour (at most a day).
 
-In and out are those of `Claude`. The first new prompt is asked directly, since a batch reports a refused request only
-at its end; the rest is sent as one batch (more where there are too many), polled, and mapped back by id: an id is the
-prompt's key in the cache. Batches under way are remembered there, so that a stopped run finds them again.
+In and out are those of `Claude`. Until a request of a role has been accepted, prompts are asked directly, since a batch
+reports a refused request only at its end; the rest is sent as one batch (more where there are too many), polled, and
+mapped back by id: an id is the prompt's key in the cache. Batches are noted there before they are sent, so that a
+stopped run finds them again, and every line that succeeded is kept, whether it is asked for now or not.
 """
 
 import json
 import logging
+import threading
 import time
+import uuid
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from rag.providers.asking import Pause
 from rag.providers.base import Prompt, Reply
 from rag.providers.cache import Cache, digest, reply_key
-from rag.providers.claude import Claude, Pause
-from rag.providers.messages import read_message
+from rag.providers.cache_file import reply_value
+from rag.providers.claude import Claude
+from rag.providers.keys import without
+from rag.providers.messages import growing, member, read_message
 
 if TYPE_CHECKING:
     import anthropic
@@ -23,8 +29,14 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 MOST_REQUESTS, MOST_BYTES = 100_000, 200_000_000  # of one batch; the service takes 256 MB
 POLL = 20.0  # seconds
+PATIENCE = 12  # polls: how long a batch that the service does not know is waited for, 4 minutes
 ROUNDS = 3  # how often failed and expired requests are sent
-PERMANENT = ("invalid_request_error", "not_found_error", "permission_error", "authentication_error")
+LISTED = 100  # batches of the service that are looked through for one whose making was cut off
+OWN_FAULT = ("invalid_request_error", "request_too_large")
+FOR_GOOD = ("not_found_error", "permission_error", "authentication_error", "billing_error")
+INTENDED = "intended-"  # before the id of a batch that may or may not have been made
+
+Land = Callable[[str, Reply], None]
 
 
 class ClaudeBatches(Claude):
@@ -32,7 +44,7 @@ class ClaudeBatches(Claude):
 
     Args:
         model: its id.
-        cache: remembers the batches under way.
+        cache: remembers the batches under way, and keeps what they wrote.
         most_requests: of one batch.
         most_bytes: of one batch.
     """
@@ -52,16 +64,17 @@ class ClaudeBatches(Claude):
         super().__init__(model, pause=pause, **settings)
         self.cache, self.most_requests, self.most_bytes = cache, most_requests, most_bytes
         self.wait = pause
+        self.beside: list[tuple[str, Reply]] = []  # replies that came with a batch and were not asked for now
 
     def complete(self, prompts: Sequence[Prompt], on_reply: Callable[[int, Reply], None] | None = None) -> list[Reply]:
         """Return one reply for each prompt, in order; see `LLM.complete`.
 
         Raises:
-            ProviderError: if the service refuses a request for good.
+            ProviderError: if the service refuses what every request holds; what succeeded is reported first.
         """
         if not prompts:
             return []
-        client, base = self.connect().with_options(max_retries=5), digest(self.base_url)
+        client, base = self.connect(), digest(self.base_url)
         rows: dict[str, list[int]] = {}
         for i, prompt in enumerate(prompts):
             rows.setdefault(reply_key(self, prompt, base), []).append(i)
@@ -74,39 +87,52 @@ class ClaudeBatches(Claude):
                     on_reply(i, reply)
 
         left = {key: prompts[places[0]] for key, places in rows.items()}
-        self._collect_pending(client, base, left, land)
+        failed: dict[str, str] = {}
+        self._collect_pending(client, base, left, failed, land)
         for _ in range(ROUNDS):
             if left:
-                self._round(client, base, left, land)
-        for key in list(left):
-            land(key, Reply(error=f"the batch gave no result in {ROUNDS} rounds"))
+                self._round(client, base, left, failed, land)
+        for key, prompt in left.items():
+            why = failed.get(key, "the batch gave no result")
+            land(key, Reply(error=f"{prompt.role}: {why}, after {ROUNDS} tries"))
         return [replies[i] for i in range(len(prompts))]
 
     def _collect_pending(
-        self, client: "anthropic.Anthropic", base: str, left: dict[str, Prompt], land: Callable[[str, Reply], None]
+        self, client: "anthropic.Anthropic", base: str, left: dict[str, Prompt], failed: dict[str, str], land: Land
     ) -> None:
-        """Take the results of batches that an earlier, stopped run had sent."""
-        for name, keys in self.cache.pending(base).items():
-            if left.keys() & set(keys):
-                log.info("%s: going on with batch %s", self.model, name)
-                self._collect(client, name, left, land)
+        """Take the results of batches that an earlier, stopped run had sent, or was about to send."""
+        for name, (role, keys) in self.cache.pending(base).items():
+            if not left.keys() & set(keys):
+                continue
+            log.info("%s: going on with batch %s", self.model, name)
+            found = self._find_again(client, role, base, keys) if name.startswith(INTENDED) else name
+            if found != name:
+                self.cache.renamed(name, found)
+            if found:
+                self._collect(client, found, role, left, failed, land)
 
     def _round(
-        self, client: "anthropic.Anthropic", base: str, left: dict[str, Prompt], land: Callable[[str, Reply], None]
+        self, client: "anthropic.Anthropic", base: str, left: dict[str, Prompt], failed: dict[str, str], land: Land
     ) -> None:
-        """Ask the first prompt directly and the rest in batches; what failed for the moment stays in ``left``."""
-        key, prompt = next(iter(left.items()))
-        land(key, super().complete([prompt])[0])
-        del left[key]
+        """Ask the first prompt directly, at full price, and the rest in batches; what failed stays in ``left``."""
+        accepted = False
+        while left and not accepted:
+            key, prompt = next(iter(left.items()))
+            reply, refused = self.ask(client, prompt, threading.Event())
+            land(key, reply)
+            del left[key]
+            self.note(prompt.role, self._places([prompt])[0], reply, refused)
+            accepted = refused is None
         names = []
         for keys in self._portions(left):
-            requests: Any = [{"custom_id": key, "params": self.body(left[key])} for key in keys]
-            with self._said_in_one_sentence(prompt.role):
-                batch = client.messages.batches.create(requests=requests)
-            self.cache.sent(batch.id, base, keys)
-            names.append(batch.id)
-        for name in names:
-            self._collect(client, name, left, land)
+            role = left[keys[0]].role
+            name = f"{INTENDED}{uuid.uuid4().hex}"
+            self.cache.sent(name, base, keys, role)
+            made = self._make(client, base, role, {key: left[key] for key in keys})
+            self.cache.renamed(name, made)
+            names.append((made, role))
+        for name, role in names:
+            self._collect(client, name, role, left, failed, land)
 
     def _portions(self, left: dict[str, Prompt]) -> Iterator[list[str]]:
         """Yield the keys of one batch after the other, each within the limits."""
@@ -122,46 +148,138 @@ class ClaudeBatches(Claude):
         if portion:
             yield portion
 
+    # ------------------------------------------------------------------------------------------ making one
+
+    def _make(self, client: "anthropic.Anthropic", base: str, role: str, prompts: dict[str, Prompt]) -> str:
+        """Send a batch and return its id; one whose making was cut off is looked for before it is sent again."""
+        requests: Any = [{"custom_id": key, "params": self.body(prompt)} for key, prompt in prompts.items()]
+        cut_off = False
+
+        def make() -> str:
+            nonlocal cut_off
+            found = self._find_again(client, role, base, list(prompts)) if cut_off else ""
+            cut_off = True
+            return found or str(client.messages.batches.create(requests=requests).id)
+
+        return self.patiently(role, make)
+
+    def _find_again(self, client: "anthropic.Anthropic", role: str, base: str, keys: Sequence[str]) -> str:
+        """Return the id of the service's batch that holds these keys, nothing if there is none.
+
+        Its lines are seen only at its end, so that one of the same length is waited for.
+        """
+        import anthropic
+
+        known = set(self.cache.pending(base))
+        try:
+            page = client.messages.batches.list(limit=LISTED)
+        except (anthropic.NotFoundError, anthropic.APIConnectionError, anthropic.InternalServerError):
+            return ""
+        for batch in page.data or []:
+            counts = vars(batch.request_counts).values()
+            if batch.id in known or sum(n for n in counts if isinstance(n, int)) != len(keys):
+                continue
+            if self._ended(client, batch.id, role) and self._first_id(client, batch.id, role) in keys:
+                log.info("%s: batch %s had been made after all", self.model, batch.id)
+                return str(batch.id)
+        return ""
+
+    def _first_id(self, client: "anthropic.Anthropic", name: str, role: str) -> str | None:
+        return next((str(member(line, "custom_id")) for line in self._lines(client, name, role)), None)
+
+    # ------------------------------------------------------------------------------------------ its results
+
     def _collect(
-        self, client: "anthropic.Anthropic", name: str, left: dict[str, Prompt], land: Callable[[str, Reply], None]
+        self,
+        client: "anthropic.Anthropic",
+        name: str,
+        role: str,
+        left: dict[str, Prompt],
+        failed: dict[str, str],
+        land: Land,
     ) -> None:
-        """Wait for a batch and take its results, in whatever order they come."""
-        role = next(iter(left.values())).role
-        with self._said_in_one_sentence(role):
-            if not self._ended(client, name):
-                return
-            for line in client.messages.batches.results(name):
-                if line.custom_id not in left:
-                    continue
-                if line.result.type == "succeeded":
-                    land(line.custom_id, read_message(line.result.message))
-                    del left[line.custom_id]
-                elif line.result.type == "errored" and line.result.error.error.type in PERMANENT:
-                    self.cache.collected(name)
-                    raise self._refused(role, line.result.error.error.message, "the request does not fit this model")
-        self.cache.collected(name)
+        """Wait for a batch and keep what it wrote, in whatever order it comes; only then look at what failed.
 
-    def _ended(self, client: "anthropic.Anthropic", name: str) -> bool:
-        """Wait until a batch has ended; False if the service does not know it (any more)."""
-        import anthropic
-
-        try:
-            while (batch := client.messages.batches.retrieve(name)).processing_status != "ended":
-                log.info("%s: batch %s, %s requests under way", self.model, name, batch.request_counts.processing)
-                self.wait(POLL)
-        except anthropic.NotFoundError:
+        Raises:
+            ProviderError: if lines failed for a reason that holds for all of them.
+        """
+        if not self._ended(client, name, role):
             self.cache.collected(name)
-            return False
-        return True
+            return
+        for_good = ""
+        for line in self._lines(client, name, role):
+            key, kind, reply = self._read_line(line, role)
+            if reply is None or (reply.error and key not in left):
+                failed[key] = kind
+                for_good = for_good or (kind if kind.startswith(FOR_GOOD) else "")
+            elif key in left:
+                land(key, reply)
+                del left[key]
+            else:  # asked for by another run, and paid for
+                self.beside.append((role, reply))
+                self.cache.put([(key, role, self.model, digest(self.base_url), reply_value(reply))])
+        self.cache.collected(name)
+        if for_good:
+            raise self._refused(role, for_good, f"check {self.keys[0]} and the model (--model {role}=ID)")
 
-    @contextmanager
-    def _said_in_one_sentence(self, role: str) -> Iterator[None]:
-        """Turn the SDK's errors into ours."""
+    def _read_line(self, line: Any, role: str) -> tuple[str, str, Reply | None]:
+        """Return a line's key, what became of it, and its reply; none where it should be sent again."""
+        key, result = str(member(line, "custom_id")), member(line, "result")
+        kind = str(member(result, "type"))
+        if kind == "succeeded":
+            reply = read_message(member(result, "message"))
+            error = f"{role}: {reply.error}, in a batch" if reply.error else None
+            return key, kind, replace(reply, error=error, discount=self.discount)
+        if kind != "errored":
+            return key, f"{kind} in a batch", None
+        error = member(member(result, "error"), "error") or member(result, "error")
+        said = f"{member(error, 'type')} {without(self._key, member(error, 'message') or '')}".strip()
+        own = member(error, "type") in OWN_FAULT
+        return key, said, Reply(error=f"{role}: {said}, after 1 try, in a batch") if own else None
+
+    def _lines(self, client: "anthropic.Anthropic", name: str, role: str) -> Iterator[Any]:
+        """Yield the lines of a batch's results, each once, read again from the beginning where they break off.
+
+        Raises:
+            ProviderError: if they break off each time; the batch is then read by the next run.
+        """
+        import anthropic
+        import httpx2
+
+        seen: set[str] = set()
+        for attempt in range(self.tries):
+            try:
+                for line in self._known(role, lambda: client.messages.batches.results(name)):
+                    if (key := str(member(line, "custom_id"))) not in seen:
+                        seen.add(key)
+                        yield line
+                return
+            except (httpx2.HTTPError, httpx2.StreamError, anthropic.APIConnectionError, ValueError, RecursionError):
+                if attempt + 1 < self.tries:
+                    self.wait(growing(attempt))
+        raise self._refused(
+            role, f"the results of batch {name} break off after {len(seen)} lines", "what came is kept; start again"
+        )
+
+    def _ended(self, client: "anthropic.Anthropic", name: str, role: str) -> bool:
+        """Wait until a batch has ended; False if the service does not know it (any more)."""
+        while True:
+            batch = self._known(role, lambda: client.messages.batches.retrieve(name))
+            if batch is None or batch.processing_status == "ended":
+                return batch is not None
+            log.info("%s: batch %s, %s requests under way", self.model, name, batch.request_counts.processing)
+            self.wait(POLL)
+
+    # ------------------------------------------------------------------------------------------ patience
+
+    def _known(self, role: str, call: Callable[[], Any]) -> Any:
+        """Return what a call about a batch returns, None (or no lines) if the service still does not know it."""
         import anthropic
 
-        try:
-            yield
-        except anthropic.APIStatusError as error:
-            raise self._error(role, error) from None
-        except anthropic.APIConnectionError:
-            raise self._unreachable(role) from None
+        for attempt in range(PATIENCE):
+            try:
+                return self.patiently(role, call)
+            except anthropic.NotFoundError:  # a new batch may be known to one of its machines and not to another
+                if attempt + 1 < PATIENCE:
+                    self.wait(POLL)
+        return None

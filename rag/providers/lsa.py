@@ -1,8 +1,10 @@
 """The offline embedder: latent semantic analysis, fitted on the corpus (Deerwester et al., 1990).
 
 TF-IDF with sublinear term frequency, then a truncated SVD: a text becomes its coordinates on the corpus' main
-directions of word use. It needs no key, no network and no download. It sees words, not meaning: two ways of saying the
-same thing without a common word stay far apart, where a neural encoder would bring them together.
+directions of word use. The SVD is exact and has no seed (ARPACK): the randomised solver's directions change with its
+seed, and with them half of the top-3 lists. LSA needs no key, no network and no download. It sees words, not meaning:
+two ways of saying the same thing without a common word stay far apart, where a neural encoder would bring them
+together.
 """
 
 import hashlib
@@ -28,10 +30,10 @@ class LSA:
     """
 
     dimensions: int = 128
-    seed: int = 0
     vocabulary: npt.NDArray[np.str_] | None = field(default=None, repr=False)
     idf: npt.NDArray[np.float64] | None = field(default=None, repr=False)
     components: npt.NDArray[np.float64] | None = field(default=None, repr=False)  # (d, n terms)
+    fits: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)  # by the digest of their texts
 
     @property
     def name(self) -> str:
@@ -46,8 +48,15 @@ class LSA:
         """Learn vocabulary, idf and directions; d = min(dimensions, rank of the texts' matrix).
 
         In a corpus of no more than ``dimensions`` texts nothing is dropped, and similarities are those of TF-IDF.
+        Texts that were fitted before are not fitted again: stores that share an embedder share its fits.
         """
-        from sklearn.decomposition import TruncatedSVD
+        digest = hashlib.sha256(repr(list(texts)).encode()).hexdigest()
+        if digest not in self.fits:
+            self.fits[digest] = self._fit(texts)
+        fitted: Self = self.fits[digest]
+        return fitted
+
+    def _fit(self, texts: Sequence[str]) -> Self:
         from sklearn.feature_extraction.text import TfidfVectorizer
 
         vectorizer = TfidfVectorizer(analyzer=terms, sublinear_tf=True)
@@ -55,14 +64,11 @@ class LSA:
             weights = vectorizer.fit_transform(texts)
         except ValueError:
             raise RagError("the corpus has no words that LSA can use") from None
-        d = min(self.dimensions, *weights.shape)
-        svd = TruncatedSVD(n_components=d, algorithm="randomized", n_iter=7, random_state=self.seed)
-        components = _directions(svd.fit(weights)) if weights.shape[1] > 1 else np.ones((1, 1))
         return self.restore(
             {
                 "vocabulary": np.asarray(vectorizer.get_feature_names_out(), dtype=np.str_),
                 "idf": vectorizer.idf_,
-                "components": components,
+                "components": directions(weights, self.dimensions),
             }
         )
 
@@ -71,8 +77,15 @@ class LSA:
         return dict(zip(("vocabulary", "idf", "components"), self._fitted(), strict=True))
 
     def restore(self, state: dict[str, npt.NDArray[Any]]) -> Self:
-        """Return a copy with this state."""
-        return type(self)(self.dimensions, self.seed, **state)
+        """Return a copy with this state. Raises ValueError if it is none that `state` returns."""
+        kinds = {name: getattr(value, "dtype", np.dtype("V")).kind for name, value in state.items()}
+        if kinds != {"vocabulary": "U", "idf": "f", "components": "f"}:
+            raise ValueError(f"vocabulary, idf and components expected, got {kinds}")
+        n = state["vocabulary"].size
+        fit = state["vocabulary"].shape == state["idf"].shape == (n,) and state["components"].shape[1:] == (n,)
+        if not fit or not all(np.isfinite(state[name]).all() for name in ("idf", "components")):
+            raise ValueError(f"the parts of a fit on {n} terms do not fit together")
+        return type(self)(self.dimensions, fits=self.fits, **state)
 
     def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:
         """Return (n, d) unit rows; a row of zeros where the text has no word of the corpus."""
@@ -82,7 +95,8 @@ class LSA:
         vocabulary, idf, components = self._fitted()
         vectorizer = TfidfVectorizer(analyzer=terms, sublinear_tf=True, vocabulary=vocabulary)
         vectorizer.idf_ = idf
-        return normalize(vectorizer.transform(texts) @ components.T).astype(np.float32)  # type: ignore[no-any-return]
+        vectors: Vectors = normalize(vectorizer.transform(texts) @ components.T).astype(np.float32)
+        return vectors
 
     def _fitted(self) -> tuple[npt.NDArray[np.str_], npt.NDArray[np.float64], npt.NDArray[np.float64]]:
         if self.vocabulary is None or self.idf is None or self.components is None:
@@ -90,7 +104,22 @@ class LSA:
         return self.vocabulary, self.idf, self.components
 
 
-def _directions(svd: Any) -> npt.NDArray[np.float64]:
-    """Return the directions that the texts span; those of singular value 0 are arbitrary and left out."""
-    spanned = svd.singular_values_ > 1e-9 * svd.singular_values_[0]
-    return np.asarray(svd.components_[spanned])
+def directions(weights: Any, d: int) -> npt.NDArray[np.float64]:
+    """Return the at most d main directions that the rows of a sparse matrix span, shape (directions, terms).
+
+    By ARPACK in single precision, or a dense SVD where the matrix has no more than d rows or terms. Directions of
+    singular value 0 are arbitrary and left out; of each direction's two signs, its largest coordinate is positive.
+    """
+    from scipy.sparse.linalg import svds
+
+    if d < min(weights.shape):
+        start = np.random.default_rng(0).uniform(-1, 1, min(weights.shape))
+        _, values, found = svds(weights.astype(np.float32), k=d, v0=start.astype(np.float32))
+        least = 1e-3  # of the largest value: ARPACK squares them, so that 0 is 0 to √(6e-8) only
+    else:
+        _, values, found = np.linalg.svd(weights.toarray(), full_matrices=False)
+        least = 1e-9
+    order = np.argsort(-values)
+    spanned = found[order][values[order] > least * values.max()].astype(np.float64)
+    largest = spanned[np.arange(len(spanned)), np.abs(spanned).argmax(axis=1)]
+    return np.asarray(spanned * np.sign(largest)[:, None])

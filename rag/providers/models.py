@@ -5,8 +5,9 @@ table gets the plainest request, has no price, and is warned about. Prices are d
 """
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
+from functools import partial
 from typing import Any, Literal
 
 from rag.errors import ProviderError
@@ -23,7 +24,8 @@ class ClaudeModel:
 
     ``off`` is the field that switches thinking off, None where there is nothing to send; ``thinks`` tells whether the
     model thinks nevertheless, so that a limit on its reply must leave room for that. ``temperature`` holds for API
-    version 2023-06-01 only: later versions refuse it everywhere.
+    version 2023-06-01 only: later versions refuse it everywhere. ``prefill`` tells whether the beginning of the reply
+    may be given.
     """
 
     input_price: float | None = None
@@ -34,24 +36,25 @@ class ClaudeModel:
     effort: bool = True
     temperature: bool = False
     schema: bool = True
+    prefill: bool = False
     density: float = 1.3  # tokens compared with the older tokenizer
     retires: date | None = None  # no sooner than
     long: tuple[int, float, float] | None = None  # above this many prompt tokens: other prices
 
 
-_OLD = {"temperature": True, "density": 1.0}
+_older = partial(ClaudeModel, temperature=True, density=1.0)
 UNKNOWN = ClaudeModel(thinks=True, effort=False, schema=False)
 CLAUDE = {
-    "claude-haiku-4-5": ClaudeModel(1, 5, 200_000, effort=False, **_OLD),  # type: ignore[arg-type]
+    "claude-haiku-4-5": _older(1, 5, 200_000, effort=False, prefill=True),
     "claude-haiku-5-5": ClaudeModel(
         0.1, 0.5, 1_000_000, THINKING_OFF, retires=date(2027, 10, 7), long=(100_000, 0.5, 2.5)
     ),
-    "claude-sonnet-4-5": ClaudeModel(3, 15, 200_000, effort=False, retires=date(2026, 11, 30), **_OLD),  # type: ignore[arg-type]
-    "claude-sonnet-4-6": ClaudeModel(3, 15, 200_000, retires=date(2027, 2, 17), **_OLD),  # type: ignore[arg-type]
+    "claude-sonnet-4-5": _older(3, 15, 200_000, effort=False, prefill=True, retires=date(2026, 11, 30)),
+    "claude-sonnet-4-6": _older(3, 15, 200_000, retires=date(2027, 2, 17)),
     "claude-sonnet-5": ClaudeModel(2, 10, 1_000_000, THINKING_OFF, retires=date(2027, 6, 30)),
     "claude-sonnet-5-5": ClaudeModel(2, 10, 1_000_000, BETWEEN_TOOLS, retires=date(2027, 9, 28)),
-    "claude-opus-4-5": ClaudeModel(5, 25, 200_000, retires=date(2027, 1, 22), **_OLD),  # type: ignore[arg-type]
-    "claude-opus-4-6": ClaudeModel(5, 25, 1_000_000, **_OLD),  # type: ignore[arg-type]
+    "claude-opus-4-5": _older(5, 25, 200_000, prefill=True, retires=date(2027, 1, 22)),
+    "claude-opus-4-6": _older(5, 25, 1_000_000),
     "claude-opus-4-7": ClaudeModel(5, 25, 1_000_000),
     "claude-opus-4-8": ClaudeModel(5, 25, 1_000_000),
     "claude-opus-5": ClaudeModel(5, 25, 1_000_000, THINKING_OFF),
@@ -89,7 +92,7 @@ class Profile:
     """Who does which part, and how they are asked.
 
     ``typed`` tells whether texts are embedded as documents and queries, ``cookbook`` whether texts are put together
-    in the cookbook's order.
+    in the cookbook's order, ``summaries_shown`` whether its level 2 answers from summaries too.
     """
 
     models: dict[Role, str]
@@ -98,6 +101,7 @@ class Profile:
     threshold: float | None = None
     typed: bool = True
     cookbook: bool = False
+    summaries_shown: bool = False
     notes: tuple[str, ...] = field(default=())
 
 
@@ -121,6 +125,7 @@ PROFILES = {
         notes=("the models of the published runs are retired: only the recorded data reproduces them exactly",),
     ),
 }
+PROFILES["cookbook-promptfoo"] = replace(PROFILES["cookbook"], summaries_shown=True)
 
 
 def bare(model: str) -> str:
@@ -140,6 +145,11 @@ def claude_model(model: str) -> ClaudeModel:
 def voyage_model(model: str) -> VoyageModel:
     """Return a model's row; the tightest limits if it is not known."""
     return VOYAGE.get(model, VoyageModel())
+
+
+def known(model: str) -> bool:
+    """Tell whether a model is one of those in the tables, by which its speed is estimated."""
+    return model in VOYAGE or bare(model) in CLAUDE
 
 
 def price(model: str, input_tokens: int, output_tokens: int = 0) -> float | None:
@@ -162,8 +172,8 @@ def price(model: str, input_tokens: int, output_tokens: int = 0) -> float | None
     return (per_input * input_tokens + per_output * output_tokens) / 1e6
 
 
-def check_model(role: str, model: str, *, today: date | None = None) -> str | None:
-    """Return what should be said about a model before it is paid for, None if nothing.
+def check_model(role: str, model: str, *, today: date | None = None, priced: bool = False) -> str | None:
+    """Return what should be said about a model before it is paid for, None if nothing; ``priced``: its price is said.
 
     Raises:
         ProviderError: if the model is retired, naming the role and the setting.
@@ -173,7 +183,10 @@ def check_model(role: str, model: str, *, today: date | None = None) -> str | No
         raise ProviderError(f"{role}: {model} is retired; choose another model ({setting})")
     row: ClaudeModel | VoyageModel | None = VOYAGE.get(model) if role == "embed" else CLAUDE.get(bare(model))
     if row is None:
-        return f"{role}: {model} is not in the table of models, so its price is not known ({setting} to change it)"
+        if priced:
+            return None
+        price = f"--price {model}=IN/OUT says it, {setting} changes the model"
+        return f"{role}: {model} is not in the table of models, so its price is not known ({price})"
     if row.retires and (row.retires - (today or date.today())).days < 90:
         return f"{role}: {model} may be retired from {row.retires} on ({setting} to change it)"
     return None

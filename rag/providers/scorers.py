@@ -11,18 +11,23 @@ import math
 import os
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cached_property
+from importlib import import_module
 from typing import Any
 
 from rag.errors import ProviderError
+from rag.providers.asking import EARLY
 from rag.providers.base import Prompt, Reply
-from rag.providers.keys import find_key, without
-from rag.providers.voyage import ATLAS, HOME, KEY, TIMEOUT
+from rag.providers.keys import find_address, find_key, without
+from rag.providers.messages import with_usage
+from rag.providers.sentence_transformers import loaded
+from rag.providers.voyage import ATLAS, HOME, KEY, TIMEOUT, UNREADABLE, asked_for, in_order
 
 log = logging.getLogger(__name__)
 VOYAGE_RERANK = "rerank-2.5"
 CROSS_ENCODER = "cross-encoder/ms-marco-MiniLM-L6-v2"
 TRIES = 6
-LONGEST_WAIT = 60.0
 
 
 def scoring_prompt(question: str, documents: Sequence[str]) -> Prompt:
@@ -39,7 +44,7 @@ def read_scores(reply: str, n: int) -> list[float] | None:
     """
     try:
         scores = [float(score) for score in json.loads(reply)["scores"]]
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return None
     return scores if len(scores) == n and all(map(math.isfinite, scores)) else None
 
@@ -61,9 +66,10 @@ class VoyageRerank:
     ) -> None:
         self.model, self.pause = model, pause
         self._given_key = api_key
+        self._early: list[str] | None = []  # how the first requests were refused; None after one was not
         key = (api_key or os.environ.get(KEY) or "").strip()
         home = ATLAS if key.startswith("al-") else HOME
-        self.base_url = (base_url or os.environ.get("VOYAGE_BASE_URL") or home).rstrip("/")
+        self.base_url = find_address("VOYAGE_BASE_URL", home, base_url)
 
     @property
     def name(self) -> str:
@@ -83,7 +89,7 @@ class VoyageRerank:
 
         Raises:
             MissingKey: if there is no key, before any call.
-            ProviderError: at the first call that can never succeed.
+            ProviderError: at the first call that can never succeed, or if the first three are refused alike.
         """
         key = self.connect() if prompts else ""
         replies = []
@@ -91,7 +97,17 @@ class VoyageRerank:
             replies.append(self._ask(prompt, key))
             if on_reply:
                 on_reply(i, replies[i])
+            self._note(replies[i])
         return replies
+
+    def _note(self, reply: Reply) -> None:
+        """Note how a request fared. Raises ProviderError if the first were all refused alike."""
+        if not reply.error:
+            self._early = None
+        elif self._early is not None and reply.error.startswith("rerank: 4"):
+            self._early.append(reply.error)
+            if len(self._early) == EARLY and len(set(self._early)) == 1:
+                raise ProviderError(f"rerank: {self.model}: {reply.error.removeprefix('rerank: ')}")
 
     def _ask(self, prompt: Prompt, key: str) -> Reply:
         """Return the scores, asked again while the service has a passing trouble."""
@@ -102,9 +118,14 @@ class VoyageRerank:
             try:
                 return self._once(json.loads(prompt.text), key, start)
             except errors.RateLimitError as error:
-                why, wait = without(key, error.user_message), min(LONGEST_WAIT, 20.0 * (attempt + 1))
+                why, wait = without(key, error.user_message), asked_for(error, min(60.0, 20.0 * (attempt + 1)))
             except (errors.ServiceUnavailableError, errors.ServerError, errors.Timeout, errors.APIConnectionError) as e:
-                why, wait = without(key, e), min(LONGEST_WAIT, 2.0**attempt)
+                why, wait = without(key, e), asked_for(e, min(60.0, 2.0**attempt))
+            except errors.InvalidRequestError as error:
+                said = f"{error.http_status} {without(key, error.user_message)}"
+                return Reply(error=f"rerank: {said}, after 1 try", seconds=time.perf_counter() - start)
+            except OSError as error:  # of certificates that are not there
+                raise ProviderError(f"rerank: {self.model}: {without(key, error)}") from None
             except errors.VoyageError as error:
                 remedy = f"; check {KEY}" if error.http_status in (401, 403) else ""
                 said = without(key, error.user_message)
@@ -112,20 +133,23 @@ class VoyageRerank:
             if attempt + 1 < TRIES:
                 log.warning("%s: %s; waiting %.0f s", self.model, why, wait)
                 self.pause(wait)
-        return Reply(error=f"{why}, after {TRIES} tries", seconds=time.perf_counter() - start)
+        return Reply(error=f"rerank: {why}, after {TRIES} tries", seconds=time.perf_counter() - start)
 
     def _once(self, asked: dict[str, Any], key: str, start: float) -> Reply:
-        import voyageai
-
-        answer = voyageai.Reranking.create(  # type: ignore[attr-defined, no-untyped-call]
-            model=self.model, truncation=True, api_key=key, base_url=self.base_url, request_timeout=TIMEOUT, **asked
-        )
-        data = sorted(answer.data, key=lambda item: item["index"])
-        if [item["index"] for item in data] != list(range(len(asked["documents"]))):
-            return Reply(error=f"{len(asked['documents'])} documents were sent, {len(data)} scores came back")
-        scores = [item["relevance_score"] for item in data]
-        tokens = int(answer.usage["total_tokens"])
-        return Reply(_written(scores), input_tokens=tokens, seconds=time.perf_counter() - start)
+        voyageai: Any = import_module("voyageai")
+        try:
+            answer = voyageai.Reranking.create(
+                model=self.model, truncation=True, api_key=key, base_url=self.base_url, request_timeout=TIMEOUT, **asked
+            )
+            data = in_order(answer["data"], len(asked["documents"]))
+            scores = [float(item["relevance_score"]) for item in data or []]
+        except UNREADABLE as error:
+            return Reply(error=f"rerank: the service's answer cannot be read ({type(error).__name__})", unread=1)
+        if data is None:
+            sent = len(asked["documents"])
+            return Reply(error=f"rerank: {sent} documents were sent, {len(answer['data'])} scores came back", unread=1)
+        reply = with_usage(Reply(_written(scores)), answer.get("usage"), "total_tokens", "output_tokens")
+        return replace(reply, seconds=time.perf_counter() - start)
 
 
 class CrossEncoder:
@@ -135,7 +159,10 @@ class CrossEncoder:
 
     def __init__(self, model: str = CROSS_ENCODER, *, device: str | None = None) -> None:
         self.model, self.device = model, device
-        self._encoder: Any = None
+
+    @cached_property
+    def _encoder(self) -> Any:
+        return loaded("CrossEncoder", self.model, self.device, "rerank")
 
     @property
     def name(self) -> str:
@@ -148,30 +175,12 @@ class CrossEncoder:
 
     def complete(self, prompts: Sequence[Prompt], on_reply: Callable[[int, Reply], None] | None = None) -> list[Reply]:
         """Return the scores of each prompt's documents. Raises ProviderError if the model cannot be loaded."""
-        encoder: Any = self._load() if prompts else None
         replies = []
         for i, prompt in enumerate(prompts):
             start, asked = time.perf_counter(), json.loads(prompt.text)
             pairs = [(asked["query"], document) for document in asked["documents"]]
-            scores = encoder.predict(pairs, show_progress_bar=False)
+            scores = self._encoder.predict(pairs, show_progress_bar=False)
             replies.append(Reply(_written(scores), seconds=time.perf_counter() - start))
             if on_reply:
                 on_reply(i, replies[i])
         return replies
-
-    def _load(self) -> Any:
-        if self._encoder is None:
-            try:
-                from sentence_transformers import CrossEncoder as Model
-            except ImportError:
-                raise ProviderError(
-                    f"rerank: {self.model} needs the package sentence-transformers: pip install 'staged-rag[local]'"
-                ) from None
-            try:
-                self._encoder = Model(self.model, device=self.device)
-            except (OSError, ValueError) as error:
-                first = str(error).splitlines()[0]
-                raise ProviderError(
-                    f"rerank: {self.model} cannot be loaded ({first}); check name and network"
-                ) from None
-        return self._encoder

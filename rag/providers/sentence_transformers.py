@@ -5,6 +5,7 @@ documents (``prompts`` in their configuration) get them.
 """
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,10 @@ class SentenceEncoder:
 
     def __init__(self, model: str, *, device: str | None = None) -> None:
         self.model, self.device = model, device
-        self._encoder: Any = None
+
+    @cached_property
+    def _encoder(self) -> Any:
+        return loaded("SentenceTransformer", self.model, self.device, "embed")
 
     @property
     def name(self) -> str:
@@ -33,7 +37,7 @@ class SentenceEncoder:
     @property
     def width(self) -> int:
         """Return the number of dimensions."""
-        return int(self._load().get_sentence_embedding_dimension())
+        return int(self._encoder.get_sentence_embedding_dimension())
 
     def request(self, text: str, kind: Kind) -> dict[str, Any]:
         """Return everything that can change a vector."""
@@ -50,22 +54,21 @@ class SentenceEncoder:
 
     def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:
         """Return (n, d) float32 rows of length 1, in input order."""
-        encoder = self._load()
-        encode = getattr(encoder, f"encode_{kind}", encoder.encode)
+        encode = getattr(self._encoder, f"encode_{kind}", self._encoder.encode)
         vectors = encode(list(texts), normalize_embeddings=True, convert_to_numpy=True, show_progress_bar=False)
         return np.asarray(vectors, np.float32)
 
-    def _load(self) -> Any:
-        if self._encoder is None:
-            try:
-                from sentence_transformers import SentenceTransformer
-            except ImportError:
-                raise ProviderError(
-                    f"embed: {self.model} needs the package sentence-transformers: pip install 'staged-rag[local]'"
-                ) from None
-            try:
-                self._encoder = SentenceTransformer(self.model, device=self.device)
-            except (OSError, ValueError) as error:
-                first = str(error).splitlines()[0]
-                raise ProviderError(f"embed: {self.model} cannot be loaded ({first}); check name and network") from None
-        return self._encoder
+
+def loaded(kind: str, model: str, device: str | None, role: str) -> Any:
+    """Return a model of a class of sentence-transformers. Raises ProviderError if it cannot be had."""
+    try:
+        import sentence_transformers
+    except ImportError:
+        raise ProviderError(
+            f"{role}: {model} needs the package sentence-transformers: pip install 'staged-rag[local]'"
+        ) from None
+    try:
+        return getattr(sentence_transformers, kind)(model, device=device)
+    except (OSError, ValueError) as error:
+        first = str(error).splitlines()[0]
+        raise ProviderError(f"{role}: {model} cannot be loaded ({first}); check name and network") from None

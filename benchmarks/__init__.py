@@ -1,0 +1,1 @@
+"""What is timed and simulated; each file is a command of its own."""

@@ -1,0 +1,1 @@
+"""What the statistics promise, simulated: a module a subject. `benchmarks/statistics.py` prints all of it."""

@@ -1,0 +1,1 @@
+"""The Claude Cookbook's RAG guide: its files, its recorded run, its call shapes."""

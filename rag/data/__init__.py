@@ -1,0 +1,1 @@
+"""Files in, files out; every check of what a user may hand in."""

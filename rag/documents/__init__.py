@@ -1,0 +1,1 @@
+"""Markdown, HTML and plain text to chunks."""

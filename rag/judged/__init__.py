@@ -1,0 +1,1 @@
+"""The Ragas-style metrics: prompts, replies, scores."""

@@ -1,0 +1,1 @@
+"""To promptfoo and back: an export of a run, its results read."""

@@ -1,0 +1,87 @@
+"""Any server that speaks Chat Completions, behind the `LLM` Protocol: vLLM, llama.cpp, LM Studio, OpenAI, Gemini, ….
+
+The official SDK (extra ``openai``) at ``OPENAI_BASE_URL``. A server that refuses a field which not all of them know
+(a schema, a limit by its newer or older name) is asked without it, or by the other name, from then on.
+"""
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from rag.providers.asking import Asking
+from rag.providers.base import Prompt, Reply
+from rag.providers.claude import THINKING_ROOM
+from rag.providers.messages import NO_MESSAGE, joined, member, message_of, sendable, with_usage
+
+if TYPE_CHECKING:
+    import openai
+
+HOME = "https://api.openai.com/v1"
+STOPS = {"stop": "end_turn", "length": "max_tokens", "content_filter": "refusal"}
+
+
+class ChatCompletions(Asking):
+    """A model behind Chat Completions; arguments as of `Claude`, with ``OPENAI_API_KEY`` and ``OPENAI_BASE_URL``."""
+
+    sdk, home, variable, keys = "openai", HOME, "OPENAI_BASE_URL", ("OPENAI_API_KEY",)
+    _schemas = True  # until one is refused
+
+    @cached_property
+    def _limit(self) -> str:
+        """The name of the limit, until it is refused."""
+        return "max_completion_tokens" if self.base_url == HOME else "max_tokens"
+
+    @staticmethod
+    def address(given: str) -> str:
+        """Return an address with the version, which the SDK does not add."""
+        return given if urlsplit(given).path else f"{given}/v1"
+
+    def request(self, prompt: Prompt) -> dict[str, Any]:
+        """Return everything on the provider's side that can change the reply; part of the cache's key."""
+        if prompt.request is not None:
+            return dict(prompt.request)
+        room = THINKING_ROOM if self.base_url == HOME else 0
+        body = {"model": self.model, "text": prompt.text, "schema": prompt.schema}
+        return {"provider": "openai", "body": {**body, "max_tokens": prompt.max_tokens + room}}
+
+    def client(self, key: str) -> "openai.OpenAI":
+        """Return a new client of the SDK."""
+        import openai
+
+        return openai.OpenAI(api_key=key, base_url=self.base_url, max_retries=0)
+
+    def send(self, client: "openai.OpenAI", prompt: Prompt) -> Any:
+        """Send a prompt and return the SDK's answer; once more, in other words, where a field is not known."""
+        import openai
+
+        for _ in range(3):
+            limit, schemas = self._limit, self._schemas
+            fields: dict[str, Any] = {limit: self.request(prompt)["body"]["max_tokens"]}
+            if prompt.schema and schemas:
+                named = {"name": prompt.role, "schema": prompt.schema, "strict": True}
+                fields["response_format"] = {"type": "json_schema", "json_schema": named}
+            try:
+                messages: Any = [{"role": "user", "content": sendable(prompt.text)}]
+                return client.chat.completions.create(model=self.model, messages=messages, **fields)
+            except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
+                said = message_of(error)
+                if "response_format" in fields and ("response_format" in said or "schema" in said):
+                    self._schemas = False
+                elif limit in said and ("tokens" in said and "support" in said):
+                    self._limit = "max_tokens" if limit != "max_tokens" else "max_completion_tokens"
+                else:
+                    raise
+        return None
+
+    def read(self, answer: Any) -> Reply:
+        """Return the reply in a completion's first choice; reasons that stand beside or before it are left out."""
+        choices = member(answer, "choices")
+        choice = choices[0] if isinstance(choices, list) and choices else None
+        message = member(choice, "message")
+        text, refusal, stop = member(message, "content"), member(message, "refusal"), member(choice, "finish_reason")
+        text = joined(text) if isinstance(text, list) else text or ""
+        if message is None or not isinstance(text, str):
+            return Reply(error=NO_MESSAGE, unread=1)
+        reason = "refusal" if isinstance(refusal, str) and refusal else STOPS.get(str(stop), stop)
+        reply = Reply(text, stop_reason=reason if isinstance(reason, str) else None)
+        return with_usage(reply, member(answer, "usage"), "prompt_tokens", "completion_tokens")

@@ -1,0 +1,1 @@
+"""From chunks to questions with gold and reference answers."""
