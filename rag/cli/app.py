@@ -1,7 +1,7 @@
 """The command line: parse, call, print.
 
 Errors that can be foreseen are one sentence on standard error and exit code 2; prompts that wait for their replies are
-exit code 3, Ctrl-C is 130.
+exit code 3; Ctrl-C is told in `rag.__main__`.
 """
 
 import sys
@@ -31,7 +31,6 @@ from rag.cli import (
 from rag.errors import RagError, Waiting
 from rag.report.words import text_only
 
-INTERRUPTED = 130  # Ctrl-C
 WAITS = 3  # prompts are written, and their replies are waited for
 app = typer.Typer(
     no_args_is_help=True,
@@ -86,7 +85,3 @@ def main() -> None:
     except RagError as error:
         print(text_only(f"rag: {error}"), file=sys.stderr)
         sys.exit(2)
-    except SystemExit as end:
-        if end.code == INTERRUPTED:
-            print("rag: stopped; what was finished is saved", file=sys.stderr)
-        raise

@@ -8,7 +8,7 @@ writing.
 import os
 import shutil
 from collections.abc import Mapping
-from contextlib import suppress
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from rag.errors import DataError
@@ -19,6 +19,11 @@ def write_together(folder: str | os.PathLike[str], name: str, files: Mapping[str
 
     Raises DataError if they cannot be written; what was there before is then whole.
     """
+    with ThreadPoolExecutor(1) as writing:  # Ctrl-C reaches the main thread only: what is begun is finished
+        writing.submit(_write, folder, name, files).result()
+
+
+def _write(folder: str | os.PathLike[str], name: str, files: Mapping[str, bytes]) -> None:
     draft, ready = _beside(folder, name, "draft"), _beside(folder, name, "ready")
     try:
         settle(folder, name)
@@ -30,10 +35,6 @@ def write_together(folder: str | os.PathLike[str], name: str, files: Mapping[str
         settle(folder, name)
     except OSError as error:
         raise DataError(f"cannot write {name} in {Path(folder)}: {error.strerror or error}") from None
-    except KeyboardInterrupt:
-        with suppress(OSError):
-            settle(folder, name)  # what was ready is finished first: nothing hidden is left
-        raise
     finally:
         shutil.rmtree(draft, ignore_errors=True)
 

@@ -8,6 +8,7 @@ import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 from rag.data.cells import as_cell, whole
@@ -59,12 +60,18 @@ def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
 
 def writable(folder: str | os.PathLike[str]) -> None:
     """Raise DataError unless a folder can be written, before any work is done for it; nothing is left there."""
-    probe = Path(folder, ".probe")
-    made = [one for one in probe.parents if not one.exists()]
-    write_atomically(probe, b"")
-    probe.unlink()
-    for one in made:
-        one.rmdir()
+    place = Path(folder)
+    made = [one for one in (place, *place.parents) if not one.exists()]
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        with TemporaryFile(dir=place):  # has no name, so that not even Ctrl-C leaves it there
+            pass
+    except OSError as error:
+        raise DataError(f"cannot write {place}: {error.strerror or error}") from None
+    finally:
+        for one in made:
+            if one.is_dir():
+                one.rmdir()
 
 
 def write_json(path: str | os.PathLike[str], value: Any) -> None:

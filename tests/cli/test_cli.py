@@ -1,9 +1,11 @@
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
 import sys
+import textwrap
 import time
 from pathlib import Path
 
@@ -70,7 +72,7 @@ def test_json_is_one_document_and_nothing_else(folder):
     assert sorted(saved.pop("files")) == ["csvs/rerank.csv", "rows/rerank.jsonl"]
     assert results[0] == saved
     assert results[0]["card"]["k"] == 1
-    assert done.stderr == ""
+    assert not re.sub(r"^\d+ s  .*\n", "", done.stderr, flags=re.M)  # on a slow machine, progress is shown
 
 
 def test_further_metrics_and_retrieval_only(folder):
@@ -233,10 +235,30 @@ def test_control_c_is_one_sentence_and_130(folder, cookbook):
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)
     _, stderr = process.communicate(timeout=60)
-    assert process.returncode == 130
+    assert process.returncode in (130, -signal.SIGINT)  # amid an import Python ends by the signal: a shell shows 130
     assert "stopped" in stderr
     assert "Traceback" not in stderr
     assert not [path for path in (folder / "out").rglob("*") if path.name.startswith(".")]
+
+
+def test_control_c_while_modules_are_loaded_is_one_sentence(tmp_path):
+    """SciPy turns what interrupts its import into an ImportError."""
+    interrupted = """
+    import os, signal
+    try:
+        os.kill(os.getpid(), signal.SIGINT)
+    except KeyboardInterrupt:
+        raise ImportError from None
+    """
+    (tmp_path / "rich.py").write_text(textwrap.dedent(interrupted))
+    code = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+    code += "from rag.__main__ import main\n"
+    code += f"sys.path.insert(0, {str(tmp_path)!r}); main()"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (130, "rag: stopped; what was finished is saved\n")
+    code = "import sys; sys.modules['rich'] = None; from rag.__main__ import main; main()"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "ModuleNotFoundError" in done.stderr  # without Ctrl-C, what is missing is named
 
 
 def test_an_embedder_is_chosen_offline_too(folder):

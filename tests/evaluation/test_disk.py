@@ -2,8 +2,10 @@
 
 import itertools
 import json
+import os
 import random
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -90,12 +92,15 @@ def test_control_c_while_files_are_moved_leaves_nothing_half_moved(tmp_path, mon
 
     def stopped(path, target):
         if next(moves) == at:
-            raise KeyboardInterrupt
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.1)  # the signal is delivered to the main thread meanwhile
         return replace_file(path, target)
 
     monkeypatch.setattr(Path, "replace", stopped)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in the background
     with pytest.raises(KeyboardInterrupt):
         run_of([True] * 300, "basic", k=2).save(tmp_path)
+    signal.signal(signal.SIGINT, before)
     assert Run.load(tmp_path, "basic").card["k"] == 2
     assert (names_ready(tmp_path), is_whole(tmp_path)) == ([], True)
 
