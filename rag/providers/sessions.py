@@ -109,6 +109,11 @@ class Session:
         if self.reranker.startswith("voyage"):
             VoyageRerank().connect()
 
+    def check_prices(self, roles: Iterable[str]) -> None:
+        """Raise DataError if there is a budget and the price of a model of these roles is not known."""
+        for role in roles if self.own is None else ():
+            self.meter.check_price(role, self._provider(role))
+
     def _check_embedder(self) -> None:
         remote = find_embedder(self.models["embed"], typed=self.profile.typed) if "embed" in self.models else None
         if isinstance(remote, Voyage):
@@ -136,7 +141,7 @@ def open_session(
     """Return a session of a profile, with other models for some roles; without ``keys`` one for dry runs alone.
 
     Raises:
-        DataError: if there is no such profile or role.
+        DataError: if there is no such profile or role, or a budget without the price of a model that was chosen.
         MissingKey: if a live session has no key.
         ProviderError: if a model is retired.
     """
@@ -155,6 +160,7 @@ def open_session(
             log.warning("%s", said)
     if mode == "live" and keys:
         session.check_keys()
+        session.check_prices(role for role in own if role != "embed")
     return session
 
 

@@ -55,6 +55,14 @@ def test_an_unknown_price_keeps_no_budget_unless_it_is_said(claude):
     assert len(calls(free, "llama3").complete(PROMPTS)) == 20
 
 
+def test_in_python_too_a_budget_is_refused_before_the_first_call(claude):
+    with pytest.raises(DataError, match=r"judge: the price of llama3 is not known"):
+        live(models={"judge": "llama3"}, embedder="lsa", cache=None, budget=1)
+    for known in ({"budget": None}, {"budget": 1, "prices": {"llama3": (1, 2)}}):
+        assert live(models={"judge": "llama3"}, embedder="lsa", cache=None, **known).session.models["judge"] == "llama3"
+    assert claude.calls == []
+
+
 @pytest.mark.parametrize("given", ["1", "1/2/3", "-1/2", "nan/1", "inf/1", "a/b", "/"])
 def test_a_price_is_two_numbers(given):
     with pytest.raises(InvalidValue, match="--price must be MODEL=IN/OUT"):
