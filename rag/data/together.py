@@ -20,6 +20,7 @@ def write_together(folder: str | os.PathLike[str], name: str, files: Mapping[str
     Raises DataError if they cannot be written; what was there before is then whole.
     """
     with ThreadPoolExecutor(1) as writing:  # Ctrl-C reaches the main thread only: what is begun is finished
+        writing.submit(int).result()  # a thread that is interrupted while it starts would not be waited for
         writing.submit(_write, folder, name, files).result()
 
 

@@ -156,7 +156,7 @@ for i in range(200):
 
 def test_two_processes_share_the_file(path):
     processes = [subprocess.Popen([sys.executable, "-c", WRITER, str(path), name]) for name in ("a", "b")]
-    assert [process.wait(60) for process in processes] == [0, 0]
+    assert [process.wait(600) for process in processes] == [0, 0]
     info = Cache(path).info()
     assert sum(row["entries"] for row in info) == 200
     assert len(Cache(path).get([str(i) for i in range(1200)])) == 200

@@ -81,7 +81,7 @@ def browser(tmp_path):
 
     def dump(address: str) -> str:
         flags = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}", "--dump-dom"]
-        done = subprocess.run([program, *flags, address], capture_output=True, text=True, timeout=120, check=True)
+        done = subprocess.run([program, *flags, address], capture_output=True, text=True, timeout=600, check=True)
         return done.stdout
 
     return dump

@@ -54,7 +54,7 @@ def make(*more) -> list[str]:
 
 
 def finish(process) -> str:
-    out, err = process.communicate(timeout=120)
+    out, err = process.communicate(timeout=600)
     assert process.returncode == 0, err
     return out + err
 
@@ -95,7 +95,7 @@ def test_killed_and_resumed_without_paying_twice(start, stub, tmp_path, n_paid):
 
     stub.write = write_then_kill
     process = start(*make())
-    process.communicate(timeout=120)
+    process.communicate(timeout=600)
     assert process.returncode == -9
     stub.write = lambda body: write(prompt_of(body))
     stub.calls.clear()
@@ -116,7 +116,7 @@ def test_a_critic_that_always_says_no(start, stub, tmp_path):
         no("answerable") if step_of(prompt_of(body)) == "check_question" else write(prompt_of(body))
     )
     process = start(*make("--max-tries", "2"))
-    _, err = process.communicate(timeout=120)
+    _, err = process.communicate(timeout=600)
     assert process.returncode == 2
     assert "asked 6, made 0" in err
     assert "the question cannot be answered from its chunks 12" in " ".join(err.split())
