@@ -278,6 +278,8 @@ def check_search(name: str, n: int, queries: Sequence[str], k: int) -> None:
     check_at_least("k", k, 1)
     if isinstance(queries, str):
         raise TypeError("queries must be a list of texts, got one text; use search for one")
+    if not hasattr(queries, "__len__"):
+        raise TypeError(f"queries must be a list of texts, got a {type(queries).__name__}")
     for query in queries:
         check_kind("question", query, str)
     if not n:
