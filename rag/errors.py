@@ -16,7 +16,7 @@ The message is one sentence that names the value and the remedy: it is all that 
 
 import math
 from collections.abc import Sequence
-from numbers import Integral, Real
+from numbers import Real
 
 
 class RagError(Exception):
@@ -90,7 +90,7 @@ def check_at_least(name: str, value: int, least: int) -> None:
     Traceback (most recent call last):
     rag.errors.InvalidValue: k must be an integer >= 1, got 0
     """
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise InvalidValue(f"{name} must be an integer >= {least}, got {value!r}")
 
 

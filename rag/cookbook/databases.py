@@ -143,7 +143,7 @@ class VectorDB(CookbookVectorDB):
         self, queries: Sequence[str], k: int = 5, similarity_threshold: float | None = THRESHOLD
     ) -> list[list[Hit]]:
         """Return the hits of each query; it is said where the threshold leaves none."""
-        check_search(self.name, len(self), queries, k)
+        k = check_search(self.name, len(self), queries, k)
         check_finite("similarity_threshold", similarity_threshold)
         if not queries:
             return []
