@@ -1,6 +1,7 @@
 """The cookbook's own call shapes, and what happens to a question that fails."""
 
 import inspect
+import json
 from asyncio import CancelledError
 from concurrent.futures import ThreadPoolExecutor
 
@@ -466,6 +467,26 @@ def test_what_cannot_be_read_is_named_and_left_out(tmp_path, caplog):
         assert words in caplog.text
     assert plot_performance(tmp_path, ["Half"]) is None
     assert "no results of Half" in caplog.text
+
+
+def test_one_name_and_one_colour_are_taken_and_what_is_none_is_said(tmp_path, caplog):
+    for at, name in enumerate(("Basic", "Basic RAG")):
+        write_json(tmp_path / f"{at}.json", {"name": name, **SCORES})
+    for chosen in ("Basic RAG", (name for name in ["Basic RAG"])):
+        [label] = plot_performance(tmp_path, chosen, "red").get_legend().get_texts()
+        assert label.get_text() == "Basic RAG"
+    assert not caplog.text
+    for colors in ("reddish", ["red", None], [3]):
+        with pytest.raises(InvalidValue, match="no colour"):
+            plot_performance(tmp_path, colors=colors)
+
+
+@pytest.mark.parametrize("value", ["NaN", "Infinity", "-1", "42", "true", '"0.5"', "[0.5]", "1" * 400])
+def test_a_score_that_is_no_share_is_left_out(tmp_path, caplog, value):
+    text = json.dumps({"name": "Odd", **SCORES}).replace("0.6", value)
+    (tmp_path / "a.json").write_text(text, encoding="utf-8")
+    assert plot_performance(tmp_path) is None
+    assert "left out" in caplog.text
 
 
 def test_two_results_of_one_name_are_told_apart_and_a_missing_folder_is_named(tmp_path):
