@@ -4,6 +4,7 @@ Every part that compares words (LSA, BM25, quoted answers, the overlap judge) us
 stop words left out, English stems; letters of scripts that are written without spaces count one by one.
 """
 
+import logging
 import re
 import runpy
 import unicodedata
@@ -126,6 +127,7 @@ class BM25Index:
     def __init__(self, documents: Sequence[Sequence[str]], *, k1: float = 1.5, b: float = 0.75) -> None:
         import bm25s
 
+        logging.getLogger("bm25s").setLevel(logging.NOTSET)  # it wants to tell every step, whatever the root's level
         if not k1 >= 0 or not 0 <= b <= 1:
             raise InvalidValue(f"k1 must be >= 0 and b from 0 to 1, got k1 {k1} and b {b}")
         self.k1, self.b, self.n = k1, b, len(documents)

@@ -196,7 +196,7 @@ def find_level(level: Level | str) -> Level:
     """Return a level by its name. Raises DataError listing the names if there is none."""
     if isinstance(level, Level):
         return level
-    if level not in LEVELS:
+    if not isinstance(level, str) or level not in LEVELS:
         raise DataError(f"no level {level!r}; the levels are {', '.join(LEVELS)}")
     return LEVELS[level]
 

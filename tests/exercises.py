@@ -1,4 +1,4 @@
-"""What students hand in: two right solutions of different make and four wrong ones for each exercise.
+"""What students hand in: right solutions of different make and wrong ones for each exercise, two and four at least.
 
 A pair for each exercise, in the order of the page: the right ones and the wrong ones.
 """

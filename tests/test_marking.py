@@ -59,14 +59,14 @@ def test_a_students_notebook_has_a_mark_for_each_exercise(tmp_path):
     handed_in = nbformat.read(FOLDER / "09_your_own_documents.ipynb", as_version=4)
     solved = nbformat.read(FOLDER / "solutions/09_your_own_documents.ipynb", as_version=4)
     exercises = grade.exercises_of(handed_in)
-    exercises[0].source = grade.exercises_of(solved)[0].source
-    exercises[1].source = "def standing_alone(questions): return list(questions)"
+    exercises[0][0].source = grade.exercises_of(solved)[0][0].source
+    exercises[1][0].source = "def standing_alone(questions): return list(questions)"
     path = tmp_path / "09_anna.ipynb"
     nbformat.write(handed_in, path)
     made = grade.grade(path)
     assert [mark for mark, _ in made] == ["solved", "wrong", "untouched"]
     assert "points out of sight" in made[1][1]
-    exercises[0].source = "while True: pass"
+    exercises[0][0].source = "while True: pass"
     nbformat.write(handed_in, path)
     assert [mark for mark, _ in grade.grade(path, seconds=15)] == ["too long", "wrong", "untouched"]
 
@@ -84,8 +84,49 @@ def test_endless_loops_and_dead_kernels_are_survived(tmp_path):
     assert marks(in_check, tmp_path, seconds=2) == ["too long"]
     floods = notebook_of("while True: print('x' * 1000)", "answer = 42")
     assert marks(floods, tmp_path, seconds=2) == ["too long", "solved"]
-    dies = notebook_of("answer = 42", "import os; os._exit(1)", "answer = 42")
-    assert marks(dies, tmp_path, seconds=5) == ["solved", "too long", "not reached"]
+    for end in ("import os; os._exit(1)", "import os; os.abort()", "import ctypes; ctypes.string_at(0)"):
+        dies = notebook_of("answer = 42", end, "answer = 42")
+        assert marks(dies, tmp_path) == ["solved", "wrong", "not reached"]  # at once, not after two minutes
+
+
+def test_what_ends_a_program_ends_only_its_cell(tmp_path):
+    ends = notebook_of("import sys; sys.exit()", "raise SystemExit", "def f(): f()\nf()", "answer = 42")
+    assert marks(ends, tmp_path) == ["wrong", "wrong", "wrong", "solved"]
+
+
+def test_a_check_that_says_nothing_is_wrong(tmp_path):
+    assert marks(notebook_of("def print(*_): pass\n\n\nanswer = 42"), tmp_path) == ["wrong"]
+
+
+def test_a_kernels_own_messages_stay_out_of_the_table(tmp_path, capfd):
+    assert marks(notebook_of("import sys; sys.stdout = sys.__stderr__ = None; answer = 42"), tmp_path) == ["wrong"]
+    assert capfd.readouterr() == ("", "")
+
+
+def test_an_exercise_that_was_split_is_one_exercise(tmp_path):
+    notebook = notebook_of("a = 6\nanswer = a * 7", "answer = 41")
+    notebook.cells[1].source = "a = 6"
+    notebook.cells.insert(2, cell("answer = a * 7", "exercise"))
+    assert marks(notebook, tmp_path) == ["solved", "wrong"]
+
+
+def test_an_older_format_another_kernel_and_half_a_character_are_graded(tmp_path):
+    notebook = notebook_of("answer = 42  # \ud83d")
+    notebook.metadata["kernelspec"] = {"name": "my-class", "display_name": "My class"}
+    text = json.dumps(notebook)
+    (tmp_path / "x.ipynb").write_text("\ufeff" + text, encoding="utf-8")
+    assert grade.grade(tmp_path / "x.ipynb") == [("solved", "")]
+    cells = [{"cell_type": "code", "input": one.source, "language": "python", "outputs": []} for one in notebook.cells]
+    for old, one in zip(cells, notebook.cells, strict=True):
+        old["metadata"] = dict(one.metadata)
+    old = {
+        "metadata": {"name": ""},
+        "nbformat": 3,
+        "nbformat_minor": 0,
+        "worksheets": [{"cells": cells, "metadata": {}}],
+    }
+    (tmp_path / "x.ipynb").write_text(json.dumps(old), encoding="utf-8")
+    assert grade.grade(tmp_path / "x.ipynb") == [("solved", "")]
 
 
 def test_errors_are_wrong_and_old_outputs_count_for_nothing(tmp_path):
@@ -98,7 +139,15 @@ def test_errors_are_wrong_and_old_outputs_count_for_nothing(tmp_path):
 
 @pytest.mark.parametrize(
     "content",
-    ["", "not a notebook", "{}", "[1]", '{"cells": []}', "\ud800".encode("utf-16", "surrogatepass").decode("latin-1")],
+    [
+        "",
+        "not a notebook",
+        "{}",
+        "[1]",
+        "[" * 100_000,
+        '{"cells": []}',
+        "\ud800".encode("utf-16", "surrogatepass").decode("latin-1"),
+    ],
 )
 def test_a_broken_file_is_named_and_stops_nothing(content, tmp_path, capsys):
     (tmp_path / "02_broken.ipynb").write_text(content, encoding="utf-8")
@@ -126,11 +175,27 @@ def test_a_students_code_sees_no_key_and_starts_in_an_empty_folder(tmp_path, mon
     assert marks(notebook_of(code), tmp_path) == ["solved"]
 
 
-def test_no_spreadsheet_takes_a_message_for_a_formula(tmp_path):
+def test_no_spreadsheet_takes_a_message_or_a_name_for_a_formula(tmp_path, monkeypatch):
     check = 'raise AssertionError("=HYPERLINK(1)")'
-    nbformat.write(notebook_of("answer = 1", check=check), tmp_path / "x.ipynb")
-    grade.main([str(tmp_path / "x.ipynb"), "--csv", str(tmp_path / "m.csv")])
-    assert rows_of(tmp_path / "m.csv")[0]["why"] == "'=HYPERLINK(1)"
+    monkeypatch.chdir(tmp_path)
+    nbformat.write(notebook_of("answer = 1", check=check), "=A1.ipynb")
+    grade.main(["=A1.ipynb", "--csv", "m.csv"])
+    [row] = rows_of(Path("m.csv"))
+    assert (row["file"], row["why"]) == ("'=A1.ipynb", "'=HYPERLINK(1)")
+
+
+def test_a_students_words_and_names_move_no_cursor_and_lose_no_marks(tmp_path, capsys):
+    path = tmp_path / os.fsdecode(b"M\xfcller.ipynb")
+    nbformat.write(notebook_of("answer = 1", check=r'raise AssertionError("\x1b[1A solved")'), path)
+    grade.main([str(path), "--csv", str(tmp_path / "m.csv")])
+    assert "\x1b" not in capsys.readouterr().out
+    assert rows_of(tmp_path / "m.csv")[0]["why"] == "?[1A solved"
+
+
+def test_a_table_that_cannot_be_written_is_said_before_the_work(tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        grade.main(["x.ipynb", "--csv", str(tmp_path / "none" / "m.csv")])
+    assert "cannot write" in capsys.readouterr().err
 
 
 # ---------------------------------------------------------------------------------------------- handing out

@@ -65,6 +65,7 @@ def test_judged_metrics_too():
     ("slip", "words"),
     [
         (lambda p: build("own", "basic"), "dataset must be a Dataset, as rag.load_dataset(…) returns, got 'own'"),
+        (lambda p: build(DATA, ["basic"]), "no level ['basic']; the levels are bm25, basic, summary"),
         (
             lambda p: build(DATA, "basic", "offline"),
             "backend must be a Backend, as rag.offline() returns, got 'offline'",

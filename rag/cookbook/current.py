@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from rag.backend import Backend, live, offline
-from rag.errors import MissingKey
+from rag.errors import MissingKey, check_kind
 from rag.providers.keys import find_key
 
 log = logging.getLogger(__name__)
@@ -27,6 +27,8 @@ def use(backend: Backend | None) -> None:
     ``compat.use(rag.live(profile="cookbook", budget=5))`` is the run with Claude and Voyage, with everything that
     `rag.live` offers: cache, concurrency, budget. A store keeps the embedder that it was made with.
     """
+    if backend is not None:
+        check_kind("backend", backend, Backend, "rag.offline()")
     _chosen[:] = [] if backend is None else [backend]
 
 

@@ -7,7 +7,7 @@ text nor a question is embedded twice; one that was made from other texts or by 
 import json
 import logging
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Self, cast
 
@@ -17,7 +17,7 @@ import numpy.typing as npt
 from rag.cookbook.current import current, usable_key
 from rag.data.check import load_chunks
 from rag.data.read import PathOrRecords
-from rag.errors import DataError, IndexMismatch
+from rag.errors import DataError, IndexMismatch, check_finite
 from rag.providers.base import Embedder, Vectors
 from rag.providers.keys import PLACEHOLDER
 from rag.stores.cookbook import CookbookVectorDB
@@ -110,9 +110,9 @@ class VectorDB(CookbookVectorDB):
 
     def further(self) -> dict[str, npt.NDArray[Any]]:
         """Return the questions that were asked and their vectors."""
-        asked = json.dumps(list(self.query_cache), ensure_ascii=False).encode("utf-8", "replace")
-        vectors = np.array(list(self.query_cache.values()), np.float32)
-        return {"asked": np.frombuffer(asked, np.uint8), "asked_vectors": vectors}
+        kept = dict(self.query_cache)  # other threads may go on asking
+        asked = json.dumps(list(kept), ensure_ascii=False).encode("utf-8", "replace")
+        return {"asked": np.frombuffer(asked, np.uint8), "asked_vectors": np.array(list(kept.values()), np.float32)}
 
     def load_db(self) -> None:
         """Read what `save_db` kept. Raises DataError if there is nothing."""
@@ -122,10 +122,16 @@ class VectorDB(CookbookVectorDB):
         self._read_queries()
 
     def _read_queries(self) -> None:
+        """Take over the questions' vectors; damaged ones are embedded again when they are asked for."""
         with Path(self.db_path).open("rb") as file, np.load(file, allow_pickle=False) as archive:
-            kept = "asked" in archive.files
-            asked = json.loads(archive["asked"].tobytes()) if kept else []
-            self.query_cache = dict(zip(asked, archive["asked_vectors"].tolist() if kept else [], strict=True))
+            if "asked" not in archive.files:
+                self.query_cache = {}
+                return
+            try:
+                self.query_cache = asked_in(archive, self.vectors.shape[1])
+            except (ValueError, TypeError, KeyError, RecursionError) as error:
+                self.query_cache = {}
+                log.warning("%s: the questions kept in it cannot be read (%s)", self.db_path, type(error).__name__)
 
     # ------------------------------------------------------------------------------------------ searching
 
@@ -137,7 +143,8 @@ class VectorDB(CookbookVectorDB):
         self, queries: Sequence[str], k: int = 5, similarity_threshold: float | None = THRESHOLD
     ) -> list[list[Hit]]:
         """Return the hits of each query; it is said where the threshold leaves none."""
-        check_search(self.name, len(self), queries, k)
+        k = check_search(self.name, len(self), queries, k)
+        check_finite("similarity_threshold", similarity_threshold)
         if not queries:
             return []
         nearest = self.search_vectors(self.embed_queries(queries), k)
@@ -177,9 +184,19 @@ class SummaryIndexedVectorDB(VectorDB):
         return self.search_many([query], k, similarity_threshold)[0]
 
 
+def asked_in(archive: Mapping[str, npt.NDArray[Any]], dimension: int) -> dict[str, list[float]]:
+    """Return the questions kept in an index with their vectors. Raises ValueError or TypeError if they are damaged."""
+    asked, vectors = json.loads(archive["asked"].tobytes()), archive["asked_vectors"]
+    if not isinstance(asked, list) or not all(isinstance(question, str) for question in asked):
+        raise TypeError("questions")
+    if asked and (vectors.shape != (len(asked), dimension) or not np.isfinite(vectors).all()):
+        raise ValueError("vectors")
+    return dict(zip(asked, vectors.tolist(), strict=True))
+
+
 def records(data: Any) -> PathOrRecords:
-    """Return a DataFrame's rows as records; anything else as it is."""
+    """Return a DataFrame's rows as records, what is missing as None; anything else as it is."""
     if hasattr(data, "to_dict") and hasattr(data, "columns"):
-        rows: list[dict[str, Any]] = data.to_dict("records")
+        rows: list[dict[str, Any]] = data.astype(object).where(data.notna(), None).to_dict("records")
         return rows
     return cast(PathOrRecords, data)

@@ -6,19 +6,19 @@ Questions are embedded together beforehand and answered at the backend's concurr
 """
 
 import logging
-import os
+from asyncio import CancelledError
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from rag.cookbook.current import current
-from rag.cookbook.databases import VectorDB, records
+from rag.cookbook.databases import VectorDB
 from rag.cookbook.levels import CallFailed
 from rag.cookbook.passing import is_passing
-from rag.data.check import is_blank
-from rag.data.read import PathOrRecords, read_records
-from rag.errors import CacheMiss, DataError, MissingKey, OverBudget, RagError
+from rag.cookbook.questions import questions_of
+from rag.data.read import PathOrRecords
+from rag.errors import CacheMiss, InvalidValue, MissingKey, OverBudget, RagError, check_kind
 from rag.evaluation import metrics
 from rag.evaluation.rows import Gold
 from rag.stages.judge import OVERLAP, Judge
@@ -95,7 +95,7 @@ def evaluate_retrieval(retrieval_function: Retrieve, evaluation_data: PathOrReco
         FunctionFailed: if the function raised, naming the question.
         ProviderError: if every question failed.
     """
-    questions = _questions(evaluation_data, "correct_chunks")
+    questions = questions_of(evaluation_data, "correct_chunks")
     links, errors = _each(
         lambda text: _links(retrieval_function(text, db)), questions, db, "retrieval", lambda f: _so_far(f, questions)
     )
@@ -129,7 +129,7 @@ def _so_far(links: Sequence[list[str] | None], questions: Sequence[Mapping[str, 
 
 def _links(returned: Any) -> list[str]:
     """Return the links of what a retrieval function returned. Raises Unusable if there is one without."""
-    hits = returned[0] if isinstance(returned, tuple) else returned
+    hits = next(iter(returned), None) if isinstance(returned, tuple) else returned
     if hits is None:
         raise Unusable("the function returned None")
     if not isinstance(hits, Sequence) or isinstance(hits, str):
@@ -155,15 +155,13 @@ def evaluate_end_to_end(
 
     ``question`` and ``correct_answer`` of each question are read. Raises as `evaluate_retrieval` does.
     """
-    questions = _questions(eval_data, "correct_answer")
+    questions = questions_of(eval_data, "correct_answer")
+    judge = judge or current().judge
+    check_kind("judge", judge, Judge, "rag.stages.judge.llm_judge(…)")
     answers, errors = _each(lambda text: _text(answer_query_function(text, db)), questions, db, "answers")
     rows = [(i, answer) for i, answer in enumerate(answers) if answer is not None]
-    judge = judge or current().judge
-    judged = judge.decide(
-        [questions[i]["question"] for i, _ in rows],
-        [questions[i]["correct_answer"] for i, _ in rows],
-        [Answer(answer) for _, answer in rows],
-    )
+    asked = [questions[i] for i, _ in rows]
+    judged = _judged(judge, asked, [Answer(answer) for _, answer in rows])
     verdicts = dict(zip([i for i, _ in rows], judged, strict=True))
     made = [verdicts.get(i, Verdict(None, errors.get(i, ""))) for i in range(len(questions))]
     results = [verdict.is_correct for verdict in made]
@@ -174,6 +172,18 @@ def evaluate_end_to_end(
     counts += f" (the first: {reasons[0]})" if reasons else ""
     say(f"{counts}: accuracy {accuracy:.4f}{said}")
     return EndToEndScores(accuracy, results, [verdict.explanation for verdict in made], errors)
+
+
+def _judged(judge: Judge, questions: Sequence[Mapping[str, Any]], answers: Sequence[Answer]) -> list[Verdict]:
+    """Return a verdict for each answer. Raises InvalidValue if a judge of one's own returns anything else."""
+    texts, references = ([question[key] for question in questions] for key in ("question", "correct_answer"))
+    made = judge.decide(texts, references, answers)
+    fits = isinstance(made, Sequence) and all(isinstance(one, Verdict) for one in made) and len(made) == len(answers)
+    odd = [one.is_correct for one in made if one.is_correct not in (True, False, None)] if fits else []
+    if not fits or odd:
+        wanted = "a list of as many Verdicts as answers, is_correct True, False or None in each"
+        raise InvalidValue(f"the judge {judge.name} must return {wanted}, got {str(odd or made)[:80]}")
+    return [one if one.is_correct is None else one._replace(is_correct=bool(one.is_correct)) for one in made]
 
 
 def _text(returned: Any) -> str:
@@ -225,7 +235,7 @@ def _result(future: "Future[T]", row: int, text: str, errors: dict[int, str]) ->
         errors[row] = str(error)
     except (CacheMiss, MissingKey, OverBudget):  # they concern the whole run
         raise
-    except Exception as error:  # the function is the user's: it may raise anything
+    except (Exception, SystemExit, GeneratorExit, CancelledError) as error:  # the function is the user's
         if not is_passing(error):
             raise FunctionFailed(f"question {row + 1}, {text!r}: {type(error).__name__}: {error}") from error
         errors[row] = f"{type(error).__name__}: {error}"
@@ -247,41 +257,6 @@ def say(text: str) -> None:
     from rich.text import Text
 
     Console(highlight=False, soft_wrap=True).print(Text(text))
-
-
-def _questions(source: Any, needed: str) -> list[dict[str, Any]]:
-    """Return questions that have a text and what else is needed. Raises DataError listing those that have not."""
-    found = records(source)
-    if isinstance(found, str | os.PathLike):
-        found = read_records(found)
-    if not isinstance(found, Sequence) or not all(isinstance(row, Mapping) for row in found):
-        raise TypeError(f"questions must be a path, a list of dictionaries or a DataFrame, got {type(source).__name__}")
-    problems = []
-    questions = [dict(row) for row in found if isinstance(row, Mapping)]
-    for number, question in enumerate(questions, 1):
-        if needed == "correct_chunks":
-            question[needed] = _as_list(question.get(needed))
-        lacks = [key for key in ("question", needed) if not question.get(key) or question[key] != question[key]]
-        problems += [f"row {number}: {key} is missing, got {question.get(key)!r}" for key in lacks]
-        texts = [key for key in ("question", "correct_answer") if key not in lacks and key in ("question", needed)]
-        wrong = [key for key in texts if not _is_text(question[key])]
-        problems += [f"row {number}: {key} is no text: {question[key]!r}" for key in wrong]
-    if problems or not questions:
-        said = f"the questions have {len(problems)} problems" if questions else "there are no questions"
-        raise DataError(said, problems)
-    return questions
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str) and not is_blank(value)
-
-
-def _as_list(value: Any) -> list[str]:
-    """Return gold links as a list: a column of a DataFrame may hold arrays, sets, or the text of a list."""
-    if isinstance(value, str):
-        parts = [part.strip().strip("'\"") for part in value.strip().strip("[]").split(",")]
-        return [part for part in parts if part]
-    return [] if value is None or isinstance(value, float) else [str(link) for link in value]
 
 
 def _mean(values: Sequence[float | None]) -> float:

@@ -62,7 +62,7 @@ def _download(url: str) -> bytes:
     try:
         with urllib.request.urlopen(url, timeout=SECONDS) as response:  # noqa: S310  the scheme was checked
             content: bytes = response.read()
-    except (urllib.error.URLError, http.client.HTTPException, OSError) as error:
+    except (urllib.error.URLError, http.client.HTTPException, OSError, ValueError) as error:  # the last: no URL at all
         reason = f"HTTP {error.code}" if isinstance(error, urllib.error.HTTPError) else getattr(error, "reason", error)
         raise DataError(f"cannot fetch {url}: {reason}; what has come is kept, run the command again") from None
     return content

@@ -196,7 +196,7 @@ def _gold_problems(row: int, record: Mapping[str, Any]) -> list[str]:
         name, fits, value = "correct_chunks", _is_links(chunks), chunks
         expected = "a list of at least one chunk link"
     else:
-        name, fits, value = "correct_groups", _is_groups(groups), groups
+        name, fits, value = "correct_groups", is_groups(groups), groups
         expected = "a list of at least one group, each a list of at least one chunk link"
     return [] if fits else [f"row {row} (id {record.get('id')!r}): {name} must be {expected}, got {value!r}"]
 
@@ -205,7 +205,8 @@ def _is_links(value: Any) -> bool:
     return isinstance(value, list) and bool(value) and all(isinstance(link, str) and link for link in value)
 
 
-def _is_groups(value: Any) -> bool:
+def is_groups(value: Any) -> bool:
+    """Tell whether a value is a list of groups of chunk links."""
     return isinstance(value, list) and bool(value) and all(map(_is_links, value))
 
 

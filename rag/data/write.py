@@ -9,6 +9,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryFile
+from threading import get_ident
 from typing import Any
 
 from rag.data.cells import as_cell, whole
@@ -46,7 +47,7 @@ def plain(value: Any) -> Any:
 def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
     """Write a file whole or not at all. Raises DataError if the place cannot be written."""
     target = Path(path)
-    temporary = target.with_name(f".{target.name}.{os.getpid()}")
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.{get_ident()}")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         temporary.write_bytes(content)

@@ -81,13 +81,13 @@ def _understood(db: sqlite3.Connection, path: Path | None) -> sqlite3.Connection
         db.close()
         raise
     if version > VERSION:
-        said = f"was written by a newer version of this package (form {version}, known up to {VERSION}): update it"
+        said = f"was written by a newer version of this package (form {version}, known up to {VERSION}): update it, or"
     elif foreign or (tables and "entries" not in tables):
-        said = "is a database of another program"
+        said = "is a database of another program:"
     else:
         return db
     db.close()
-    raise DataError(f"the cache {path} {said}, or name another file with --cache")
+    raise DataError(f"the cache {path} {said} name another file with --cache")
 
 
 def _columns(db: sqlite3.Connection, table: str) -> set[str]:

@@ -65,7 +65,7 @@ class BM25DB:
             InvalidValue: if k < 1, a query is blank, or there is a threshold: BM25 scores have no scale for one.
             RagError: if nothing is loaded yet.
         """
-        check_search(self.name, len(self), queries, k)
+        k = check_search(self.name, len(self), queries, k)
         if similarity_threshold is not None:
             raise InvalidValue(f"a threshold is a cosine and BM25 has none, got {similarity_threshold}; leave it out")
         return [
@@ -97,7 +97,7 @@ class HybridDB(SummaryIndexedVectorDB):
         self, queries: Sequence[str], k: int = 3, similarity_threshold: float | None = None
     ) -> list[list[Hit]]:
         """Return for each query the k best chunks by the fused score; see `VectorDB.search_many`."""
-        check_search(self.name, len(self), queries, k)
+        k = check_search(self.name, len(self), queries, k)
         depth = max(DEPTH, k)
         by_vectors = super().search_many(queries, depth, similarity_threshold)
         return [self._fused(terms(query), hits, k, depth) for query, hits in zip(queries, by_vectors, strict=True)]

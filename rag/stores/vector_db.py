@@ -131,7 +131,7 @@ class VectorDB:
             InvalidValue: if k < 1 or a query is blank.
             RagError: if nothing is loaded yet.
         """
-        check_search(self.name, len(self), queries, k)
+        k = check_search(self.name, len(self), queries, k)
         check_finite("similarity_threshold", similarity_threshold)
         if not queries:
             return []
@@ -273,11 +273,14 @@ def copier(chunks: Sequence[Chunk]) -> Callable[[Chunk], Chunk]:
     return copy.copy if flat else copy.deepcopy
 
 
-def check_search(name: str, n: int, queries: Sequence[str], k: int) -> None:
-    """Raise if a store of n chunks cannot be searched: k < 1, one text for a list, nothing loaded, a blank query."""
+def check_search(name: str, n: int, queries: Sequence[str], k: int) -> int:
+    """Return k, or raise if a store of n chunks cannot be searched: k < 1, no list, nothing loaded, a blank query."""
+    k = int(k) if isinstance(k, np.integer) else k  # as a sweep over np.arange has it
     check_at_least("k", k, 1)
     if isinstance(queries, str):
         raise TypeError("queries must be a list of texts, got one text; use search for one")
+    if not hasattr(queries, "__len__"):
+        raise TypeError(f"queries must be a list of texts, got a {type(queries).__name__}")
     for query in queries:
         check_kind("question", query, str)
     if not n:
@@ -285,6 +288,7 @@ def check_search(name: str, n: int, queries: Sequence[str], k: int) -> None:
     blank = [row for row, query in enumerate(queries) if is_blank(query)]
     if blank:
         raise InvalidValue(f"empty question (row {', '.join(map(str, blank))})")
+    return k
 
 
 def _short(value: Any) -> str:

@@ -1,6 +1,9 @@
 """The cookbook's own call shapes, and what happens to a question that fails."""
 
 import inspect
+import json
+from asyncio import CancelledError
+from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import matplotlib as mpl
@@ -129,6 +132,48 @@ def test_an_index_is_read_again_where_it_fits_and_made_anew_where_not(three, cap
         VectorDB("bad", embedder=TableEmbedder(TABLE)).load_data([{"text": "x"}])
 
 
+@pytest.mark.parametrize(
+    ("asked", "vectors"),
+    [
+        (b"{", [[1, 0, 0]]), (b"{}", [[1, 0, 0]]), (b"[1]", [[1, 0, 0]]), (b'["a", "b"]', [[1, 0, 0]]),
+        (b'["a"]', [[1, 0]]), (b'["a"]', [[np.nan, 0, 0]]), (b'["a"]', None),
+    ],
+)  # fmt: skip
+def test_damaged_questions_in_an_index_cost_nothing_but_themselves(three, caplog, asked, vectors):
+    three.search("like A")
+    three.save_db()
+    with np.load(three.db_path) as archive:
+        kept = {key: archive[key] for key in archive.files if key != "asked_vectors"}
+    kept |= {"asked": np.frombuffer(asked, np.uint8)}
+    kept |= {} if vectors is None else {"asked_vectors": np.array(vectors, np.float32)}
+    np.savez(three.db_path, **kept)
+    three.load_db()
+    assert three.query_cache == {}
+    assert "the questions kept in it cannot be read" in caplog.text
+    assert three.search("like A")[0]["metadata"]["chunk_link"] == "A"
+
+
+def test_threads_may_ask_and_save_at_once(three):
+    with ThreadPoolExecutor(8) as pool:
+        for _ in pool.map(lambda i: (three.query_cache.update({str(i): [1, 0, 0]}), three.save_db()), range(200)):
+            pass
+    three.save_db()
+    three.load_db()
+    assert len(three.query_cache) == 200
+
+
+def test_a_threshold_or_a_number_of_hits_that_is_none(three):
+    for threshold in ("0.75", float("nan"), [0.5]):
+        with pytest.raises(InvalidValue, match="similarity_threshold must be a number"):
+            three.search("like A", 1, threshold)
+    for k in (0, -1, 2.0, "3", None, True):
+        with pytest.raises(InvalidValue, match="k must be an integer >= 1"):
+            three.search("like A", k)
+    assert len(three.search("like A", np.int64(2), np.float32(0))) == 2  # as a sweep over np.arange has them
+    with pytest.raises(TypeError, match="queries must be a list of texts, got a generator"):
+        three.search_many(text for text in ["like A"])
+
+
 def test_contexts_show_what_the_cookbooks_do(three):
     chunks = [make_chunk(link, heading=f"H-{link}", summary=f"S-{link}") for link in "AB"]
     table = {f"H-{link}\n\ntext {link}\n\nS-{link}": TABLE[f"text {link}\n\nS-{link}"] for link in "AB"}
@@ -169,6 +214,13 @@ def test_an_llm_or_a_key_takes_the_place_of_the_stand_ins(monkeypatch):
         shown = [call["messages"][0]["content"] for call in claude.calls]
         assert "S-" not in "".join(text for text in shown if "ranking" not in text)  # texts, headings and texts
         assert len(claude.calls) == 4  # a single candidate above .75 is nothing to order
+
+
+@pytest.mark.parametrize("slip", ["offline", rag.offline, 3])
+def test_only_a_backend_is_put_to_work(slip):
+    with pytest.raises(InvalidValue, match="backend must be a Backend"):
+        compat.use(slip)
+    assert compat.current().name == "offline"
 
 
 def test_use_puts_a_backend_to_work(monkeypatch):
@@ -310,6 +362,35 @@ def test_one_unusable_row_costs_no_other(three, questions, returned):
     assert answers.errors == {2: "the function returned None, not a text"}
 
 
+@pytest.mark.parametrize(
+    "error", [SystemExit(3), CancelledError("stop"), GeneratorExit()], ids=lambda e: type(e).__name__
+)
+def test_a_function_that_would_end_everything_is_named_too(three, questions, error):
+    with pytest.raises(FunctionFailed, match=f"question 2, 'like B': {type(error).__name__}"):
+        evaluate_retrieval(raising(error), questions, three)
+
+
+def test_an_empty_tuple_is_an_unusable_row(three, questions):
+    scores = evaluate_retrieval(lambda q, db: () if q == "like B" else retrieve_base(q, db), questions, three)
+    assert scores.errors == {1: "the function returned None"}
+
+
+@pytest.mark.parametrize(
+    "judge", ["overlap", lambda q, r, a: True, Judge, rag.offline()], ids=["text", "function", "class", "backend"]
+)
+def test_what_is_no_judge_is_said_before_anything_is_answered(three, questions, judge):
+    with pytest.raises(InvalidValue, match="judge must be a Judge"):
+        evaluate_end_to_end(lambda query, store: pytest.fail("called"), three, questions, judge=judge)
+
+
+def test_a_judge_of_ones_own_gives_each_answer_a_verdict(three, questions):
+    for made in (None, [True] * 3, [Verdict(True, "")], [Verdict("yes", "")] * 3):
+        with pytest.raises(InvalidValue, match="the judge own must return a list of as many Verdicts as answers"):
+            evaluate_end_to_end(lambda q, db: q, three, questions, judge=Judge("own", lambda q, r, a, made=made: made))
+    numpy = Judge("own", lambda q, r, a: [Verdict(np.bool_(i > 0), "") for i in range(len(q))])
+    assert evaluate_end_to_end(lambda q, db: q, three, questions, judge=numpy).accuracy == pytest.approx(2 / 3)
+
+
 def test_results_are_used_like_the_cookbooks_tuples(three, questions):
     scores = evaluate_retrieval(retrieve_base, questions, three)
     assert (len(scores), scores[0], scores[:2]) == (7, scores.average_precision, tuple(scores)[:2])
@@ -329,6 +410,10 @@ def test_data_frames_and_questions_with_fewer_fields_are_read(three):
     assert evaluate_retrieval(retrieve_base, frame, three).precisions == pytest.approx(expected)
     frame["correct_chunks"] = ["['A']", '["B", "C"]']  # as a CSV gives them back
     assert evaluate_retrieval(retrieve_base, frame, three).recalls == pytest.approx([1, 0.5])
+    frame["correct_chunks"] = ["['A' 'B']", np.array(["B"])]  # as NumPy prints and holds them
+    assert evaluate_retrieval(retrieve_base, frame, three).precisions == pytest.approx([2 / 3, 1 / 3])
+    frame["correct_groups"] = ['[["A", "C"], ["Z"]]', None]
+    assert evaluate_retrieval(retrieve_base, frame, three).recalls == pytest.approx([0.5, 1])
     pairs = pd.DataFrame({"question": ["like A"], "correct_answer": ["the text A"]})
     assert len(evaluate_end_to_end(answer_query_base, three, pairs).results) == 1
 
@@ -343,6 +428,17 @@ def test_bad_questions_are_found_before_the_first_call(three):
     for bad in (" ", 3):
         with pytest.raises(DataError, match="row 1: question is no text"):
             evaluate_retrieval(retrieve_base, [{"question": bad, "correct_chunks": ["A"]}], three)
+    for bad in (5, [None], [["A"]], {"A": 1}, "['A', B]", pd.NA):
+        with pytest.raises(DataError, match="row 1: correct_chunks must be a list of chunk links, got"):
+            evaluate_retrieval(retrieve_base, [{"question": "like A", "correct_chunks": bad}], three)
+    for bad in (["A"], [["A"], 3]):
+        with pytest.raises(DataError, match="row 1: correct_groups must be a list of lists of chunk links, got"):
+            evaluate_retrieval(
+                retrieve_base, [{"question": "x", "correct_chunks": ["A"], "correct_groups": bad}], three
+            )
+    frame = pd.DataFrame({"question": ["x", None], "correct_answer": ["y", "z"]}).convert_dtypes()  # with pd.NA
+    with pytest.raises(DataError, match="row 2: question is missing, got None"):
+        evaluate_end_to_end(answer_query_base, three, frame)
     empty = VectorDB("empty", embedder=TableEmbedder(TABLE))
     with pytest.raises(FunctionFailed, match="nothing is loaded; call load_data first"):
         evaluate_retrieval(retrieve_base, [{"question": "like A", "correct_chunks": ["A"]}], empty)
@@ -371,6 +467,26 @@ def test_what_cannot_be_read_is_named_and_left_out(tmp_path, caplog):
         assert words in caplog.text
     assert plot_performance(tmp_path, ["Half"]) is None
     assert "no results of Half" in caplog.text
+
+
+def test_one_name_and_one_colour_are_taken_and_what_is_none_is_said(tmp_path, caplog):
+    for at, name in enumerate(("Basic", "Basic RAG")):
+        write_json(tmp_path / f"{at}.json", {"name": name, **SCORES})
+    for chosen in ("Basic RAG", (name for name in ["Basic RAG"])):
+        [label] = plot_performance(tmp_path, chosen, "red").get_legend().get_texts()
+        assert label.get_text() == "Basic RAG"
+    assert not caplog.text
+    for colors in ("reddish", ["red", None], [3]):
+        with pytest.raises(InvalidValue, match="no colour"):
+            plot_performance(tmp_path, colors=colors)
+
+
+@pytest.mark.parametrize("value", ["NaN", "Infinity", "-1", "42", "true", '"0.5"', "[0.5]", "1" * 400])
+def test_a_score_that_is_no_share_is_left_out(tmp_path, caplog, value):
+    text = json.dumps({"name": "Odd", **SCORES}).replace("0.6", value)
+    (tmp_path / "a.json").write_text(text, encoding="utf-8")
+    assert plot_performance(tmp_path) is None
+    assert "left out" in caplog.text
 
 
 def test_two_results_of_one_name_are_told_apart_and_a_missing_folder_is_named(tmp_path):

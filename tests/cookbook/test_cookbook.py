@@ -327,6 +327,9 @@ def test_a_wrong_or_missing_file_is_named_and_what_came_is_kept(server, tmp_path
     (served / "b").unlink()
     with pytest.raises(DataError, match="/b: HTTP 404; what has come is kept, run the command again"):
         fetch(tmp_path / "to", url, sums)
+    for no_url in ("http://[::1", "http://a b/", "http://ö.\u2100/"):
+        with pytest.raises(DataError, match="cannot fetch http"):
+            fetch(tmp_path / "to", no_url, sums)
     with pytest.raises(DataError, match="begins with http"):
         fetch(tmp_path / "to", "file:///etc", {"passwd": ""})
 
