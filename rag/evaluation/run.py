@@ -198,7 +198,7 @@ def make_row(
         split=question.get("split"),
         judge_reply=verdict.reply if verdict else None,
         k=k,
-        grades=dict(question.get("grades", {})),
+        grades=dict(question.get("grades") or {}),
     )
     return replace(row, scores=scores_of(row))
 
