@@ -48,7 +48,8 @@ class Comparison:
 
     ``failures`` counts the rows that an error lost, by run and stage (retrieve, answer, judge), runs without any left
     out; ``repeated`` tells of the runs that were asked several times; ``unmatched`` are lines about
-    labels that could not be used; ``readers`` names who read and who judged.
+    labels that could not be used; ``readers`` names who read and who judged; ``without`` are metrics that were asked
+    for, the primary one among them, by which no question has a value in two runs.
     """
 
     differences: list[Difference]
@@ -57,6 +58,7 @@ class Comparison:
     repeated: list[Repeated] = field(default_factory=list)
     unmatched: list[str] = field(default_factory=list)
     readers: str = ""
+    without: list[str] = field(default_factory=list)
 
     def __str__(self) -> str:
         return "\n".join([*map(str, self.differences), *read_by(self)])
@@ -129,7 +131,12 @@ def compare(
             made = [one and replace(one, powered=other) for one, other in zip(made, by_hand, strict=True)]
         found += [replace(one, primary=metric is main) for one in made if one]
     told = (failures_of(named), _repeated(named, main), unmatched(labels or {}, named), readers_of(named.values()))
-    return Comparison(corrected(found), main.title, *told)
+    asked = [
+        metric for metric in compared if metric is main or not {metric.name, metric.title}.isdisjoint(metrics or ())
+    ]
+    found_by = {one.metric for one in found}
+    without = [metric.title for metric in asked if metric.title not in found_by]
+    return Comparison(corrected(found), main.title, *told, without)
 
 
 def named_runs(runs: Sequence[Run] | Mapping[str, Run]) -> dict[str, Run]:

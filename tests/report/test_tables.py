@@ -145,3 +145,22 @@ def test_many_levels_have_a_line_each_and_repeats_are_one():
 def test_no_runs_are_said(show):
     with pytest.raises(DataError, match="no runs to show"):
         show([])
+
+
+def test_counts_of_repeated_runs_say_that_they_are_of_answers():
+    """Two lists out of three are short in each of three repeats: 60 searches of 30 questions."""
+    once = several(["basic"], 30)[0]
+    rows = [
+        replace(row, repeat=r, retrieved=["a", "b", "c"][: i % 3 + 1])
+        for r in (1, 2, 3)
+        for i, row in enumerate(once.rows)
+    ]
+    run = replace(once, rows=rows)
+    assert "Searches with fewer than 3 results: basic 60" in str(summary_of([run])).splitlines()
+    assert "undecided, failed: of all answers, one for each repeat" in str(levels_table([run])).splitlines()
+    assert "of all answers" not in str(levels_table(several()))
+
+
+def test_a_title_says_how_many_questions_each_run_had():
+    title = str(parts_table([*several(["basic"], 30), *several(["rerank"], 20)], "kind")).splitlines()[0]
+    assert title == "mine, 30 dev questions, 20 dev questions, k = 3"
