@@ -3,7 +3,6 @@
 In: the runs of some levels. Out: text for a terminal; the details are in `rag compare`, `rag show` and `rag report`.
 """
 
-import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +18,7 @@ from rag.evaluation.readers import readers_of
 from rag.evaluation.repeats import repeats_of
 from rag.evaluation.run import Run
 from rag.evaluation.saved import parts, pool
-from rag.report.grid import Grid, Line
+from rag.report.grid import Grid, Line, wrapped
 from rag.report.words import asked, interval, line, p_value, short
 
 RECALL = find("recall")
@@ -89,7 +88,7 @@ def summary_of(runs: Sequence[Run], *, title: str = "") -> Summary:
 
 
 def _wrapped(text: str, width: int) -> list[str]:
-    return textwrap.wrap(line(text), width, subsequent_indent="  ", break_on_hyphens=False) or [""]
+    return wrapped(line(text), width, "  ", break_on_hyphens=False) or [""]
 
 
 def _table(runs: Sequence[Run]) -> tuple[list[str], list[Line]]:

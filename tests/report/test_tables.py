@@ -36,6 +36,15 @@ def tables_of(runs):
     return [levels_table(runs), parts_table(runs, "kind"), comparison_table(compare(runs)), summary_of(runs)]
 
 
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("name", ["日本語のとても長い名前" * 9, "🙂" * 70, "한국어 이름 " * 20])
+def test_names_of_wide_letters_fit_too(name, width):
+    for made in tables_of(several(("bm25", name, f"{name}2"))):
+        text = made.text(width).plain
+        assert max(map(cell_len, text.splitlines())) <= width
+        assert "".join(name.split()) in "".join(text.split())
+
+
 def numbers(text: str) -> list[str]:
     return re.findall(r"[+-]?(?:\.\d+|\d[\d,]*)", text)
 
