@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from rag.errors import DataError, InvalidValue
 from rag.evaluation import stats
 from rag.evaluation.difference import Difference
-from rag.evaluation.labelled import Labels, check_labels, powered, unmatched
+from rag.evaluation.labelled import Labels, checked_labels, powered, unmatched
 from rag.evaluation.metrics import ACCURACY, TABLE, Chosen, Metric, find, own
 from rag.evaluation.notes import notes_on, read_by
 from rag.evaluation.pairing import Shared
@@ -117,7 +117,7 @@ def compare(
         InvalidValue: if there is no such metric, or one's own returns something else than a number or None.
     """
     named = named_runs(runs)
-    check_labels(labels or {}, named)
+    labels = checked_labels(labels or {}, named)
     pairs = list(itertools.combinations(named.items(), 2))
     shared = [Shared.of(*pair) for pair in pairs]
     compared = _compared(list(named.values()), metrics or (), primary)
@@ -130,7 +130,7 @@ def compare(
             by_hand = [powered(*pair, labels) for pair in pairs]
             made = [one and replace(one, powered=other) for one, other in zip(made, by_hand, strict=True)]
         found += [replace(one, primary=metric is main) for one in made if one]
-    told = (failures_of(named), _repeated(named, main), unmatched(labels or {}, named), readers_of(named.values()))
+    told = (failures_of(named), _repeated(named, main), unmatched(labels, named), readers_of(named.values()))
     asked = [
         metric for metric in compared if metric is main or not {metric.name, metric.title}.isdisjoint(metrics or ())
     ]
