@@ -11,7 +11,7 @@ from rich.text import Text
 
 from rag.cli.options import AsJson, Dataset, Limit, Live, Split, listed, taking
 from rag.cli.paying import confirm_cost, paid, progress, show_cost
-from rag.errors import DataError
+from rag.errors import DataError, InvalidValue
 from rag.report.terminal import Console
 
 OUT = Path("evaluation/results")
@@ -55,6 +55,8 @@ def rerankers(
     from rag.evaluation.rerankers import compare_rerankers
     from rag.report.trials import rerankers_lines, rerankers_table
 
+    if fetch_k < k:
+        raise InvalidValue(f"fetch_k must be >= k, got fetch_k {fetch_k} and k {k}")
     data = load_dataset(dataset)
     questions = select(data.questions, split, limit)
     db = build(data, level, offline(), k=k).db

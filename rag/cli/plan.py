@@ -11,11 +11,12 @@ from rich.text import Text
 from rag.cli.options import AsJson
 from rag.report.terminal import Console
 
+MOST = 100_000  # questions; as many as `planning` looks for
 SMALL = 0.0005  # levels below it are written with a power of ten
 
 
 def plan(
-    n: Annotated[int, typer.Option("--n", metavar="N", help="Questions that both runs answer.", min=1)] = 60,
+    n: Annotated[int, typer.Option("--n", metavar="N", help="Questions that both runs answer.", min=1, max=MOST)] = 60,
     discordant: Annotated[
         float, typer.Option(metavar="X", help="Share of questions that only one of two runs gets right.", min=0, max=1)
     ] = 0.2,

@@ -54,7 +54,7 @@ def summarize(
 
     mpl.use("agg")
     from rag.data.write import write_atomically
-    from rag.promptfoo.results import notes, plot_combinations, read_results
+    from rag.promptfoo.results import limits, notes, plot_combinations, read_results
     from rag.report.plots import to_png
 
     combinations = read_results(results)
@@ -65,13 +65,13 @@ def summarize(
         print(json.dumps({"combinations": rows, "notes": list(notes(combinations))}, indent=2, ensure_ascii=False))
         return
     console = Console()
-    console.print(_table(rows))
+    console.print(_table(rows, limits(combinations)))
     for note in notes(combinations):
         console.print(Text(note), soft_wrap=True)
     console.print(f"Drawn as {picture}", soft_wrap=True)
 
 
-def _table(rows: list[dict[str, Any]]) -> Grid:
+def _table(rows: list[dict[str, Any]], lowest_highest: tuple[float, float]) -> Grid:
     """Return the table, with prompts and columns of undecided verdicts only where there are such."""
     named = list(dict.fromkeys(name for row in rows for name in row["named"]))
     who = ["provider", "prompt"] if len({row["prompt"] for row in rows}) > 1 else ["provider"]
@@ -86,7 +86,7 @@ def _table(rows: list[dict[str, Any]]) -> Grid:
         cells = [*scores, passed, f"{row['n']} of {of}", *(_count(row[name]) for name in counts)]
         lines.append(Line(", ".join(str(row[column]) for column in who), cells))
     heads = [", ".join(who), "score", "95 % interval", *named, "passed", "n", *counts]
-    return Grid(heads, lines, notes=["score: 0 to 1, more is better"])
+    return Grid(heads, lines, notes=["score: {:g} to {:g}, more is better".format(*lowest_highest)])
 
 
 def _count(value: int | None) -> str:

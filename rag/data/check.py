@@ -9,9 +9,11 @@ import os
 import tomllib
 import unicodedata
 from collections.abc import Mapping, Sequence
+from numbers import Integral
 from typing import Any, cast
 from urllib.parse import unquote, urlsplit
 
+from rag.data.grades import MARKS, grade_problems
 from rag.data.read import PathOrRecords, read_json, read_text, records_in
 from rag.errors import DataError
 from rag.prompts import DEFAULTS, OPTIONAL, placeholders
@@ -54,7 +56,8 @@ def load_questions(source: PathOrRecords) -> list[Question]:
     records = _with_text_ids(records)
     problems = _field_problems(records, "id", ["id", "question", "correct_answer"])
     problems += _group_problems(records, "kind", "split")
-    problems += [p for row, r in enumerate(records, 1) for p in _gold_problems(row, r)] + _repeated(records, "id")
+    problems += [p for row, r in enumerate(records, 1) for p in _gold_problems(row, r)] + grade_problems(records)
+    problems += _repeated(records, "id")
     if problems:
         raise DataError(f"{where}: {len(problems)} problems in {len(records)} questions", problems)
     return [cast(Question, _with_links(record)) for record in records]
@@ -75,9 +78,6 @@ def _with_links(record: Mapping[str, Any]) -> dict[str, Any]:
     if groups is None:
         return dict(record)
     return {**record, "correct_chunks": list(dict.fromkeys(link for group in groups for link in group))}
-
-
-MARKS = {"answers": 2, "helps": 1, "no": 0}  # what a reader says of a chunk, and its grade
 
 
 def load_judgements(path: str | os.PathLike[str]) -> dict[str, dict[str, float]]:
@@ -105,27 +105,6 @@ def load_judgements(path: str | os.PathLike[str]) -> dict[str, dict[str, float]]
     return {key: {link: sum(found) / len(found) for link, found in by_link.items()} for key, by_link in marks.items()}
 
 
-def with_grades(
-    questions: Sequence[Question], judged: Mapping[str, Mapping[str, float]], chunks: Sequence[Chunk]
-) -> list[Question]:
-    """Return the questions with the grades of their chunks; a gold chunk that nobody judged answers, which is 2.
-
-    Raises:
-        DataError: if a judged question is not among them, or a judged chunk not in the corpus.
-    """
-    ids, known = {question["id"] for question in questions}, {chunk["chunk_link"] for chunk in chunks}
-    unknown = [f"no question {key!r}" for key in judged if key not in ids]
-    unknown += [f"question {key}: no chunk {link!r}" for key, links in judged.items() for link in links.keys() - known]
-    if unknown:
-        raise DataError("the judgements do not fit the questions and the corpus", sorted(unknown))
-    return [
-        {**question, "grades": {**dict.fromkeys(question["correct_chunks"], 2.0), **judged[question["id"]]}}
-        if question["id"] in judged
-        else question
-        for question in questions
-    ]
-
-
 def load_unanswerable(path: str | os.PathLike[str]) -> list[Unanswerable]:
     """Return the checked records of a file of questions that the corpus cannot answer: id, question, type, split.
 
@@ -142,6 +121,7 @@ def load_unanswerable(path: str | os.PathLike[str]) -> list[Unanswerable]:
     return [cast(Unanswerable, {k: v for k, v in one.items() if k in kept and v}) for one in records]
 
 
+LISTS = (list, tuple, set, frozenset)  # what holds links; a text would be taken for its letters
 GROUPS = ("kind", "split", "type")  # what questions are grouped by; a blank one is none
 
 
@@ -172,7 +152,7 @@ def text_id(value: Any) -> Any:
     >>> text_id(7), text_id("007"), text_id(True)
     ('7', '007', True)
     """
-    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+    return str(value) if isinstance(value, Integral) and not isinstance(value, bool) else value
 
 
 def _field_problems(
@@ -202,12 +182,12 @@ def _gold_problems(row: int, record: Mapping[str, Any]) -> list[str]:
 
 
 def _is_links(value: Any) -> bool:
-    return isinstance(value, list) and bool(value) and all(isinstance(link, str) and link for link in value)
+    return isinstance(value, LISTS) and bool(value) and all(isinstance(link, str) and link for link in value)
 
 
 def is_groups(value: Any) -> bool:
     """Tell whether a value is a list of groups of chunk links."""
-    return isinstance(value, list) and bool(value) and all(map(_is_links, value))
+    return isinstance(value, LISTS) and bool(value) and all(map(_is_links, value))
 
 
 def _repeated(records: Sequence[Mapping[str, Any]], key: str) -> list[str]:
@@ -221,26 +201,42 @@ def _repeated(records: Sequence[Mapping[str, Any]], key: str) -> list[str]:
     return problems
 
 
-def check_questions(questions: Sequence[Question], *, answered: bool) -> None:
-    """Raise DataError unless questions are records with what is needed to score and, where ``answered``, to judge."""
+def checked_questions(questions: Sequence[Question], *, answered: bool) -> list[Question]:
+    """Return questions, whole numbers as ids made texts, as in a file.
+
+    Raises:
+        DataError: unless they are records with what is needed to score and, where ``answered``, to judge; what
+            `load_questions` refuses in a file is refused here too, before anything is asked and paid for.
+    """
     needed = ["id", "question", "correct_chunks", *(["correct_answer"] if answered else [])]
     rows = [questions] if isinstance(questions, Mapping | str) else questions
     for row in rows:
         if row is questions or not isinstance(row, Mapping) or any(name not in row for name in needed):
             shown = repr(row) if len(repr(row)) <= 60 else f"{repr(row)[:60]}…"
             raise DataError(f"questions must be a list of records with {', '.join(needed)}, got {shown}")
+    rows = [cast(Question, {**one, "id": text_id(one["id"])}) for one in questions]
+    problems = _field_problems(rows, "id", ["id", "question"]) + grade_problems(rows) + _repeated(rows, "id")
+    problems += [problem for row, one in enumerate(rows, 1) for problem in _gold_problems(row, one)]
+    if problems:
+        raise DataError(f"{len(problems)} problems in {len(rows)} questions", problems)
+    return rows
 
 
 def check_gold(questions: Sequence[Question], chunks: Sequence[Chunk]) -> None:
     """Raise DataError if a gold link is not in the corpus, with the corpus link it may stand for."""
     known = {chunk["chunk_link"] for chunk in chunks}
     by_form = {_form(link): link for link in sorted(known)}
-    gold = [(question["id"], link) for question in questions for link in question["correct_chunks"]]
+    gold = [(one["id"], link) for one in questions for link in {**dict.fromkeys(one["correct_chunks"]), **_graded(one)}]
     wrong = [(i, link) for i, link in gold if link not in known]
     shown = min(DataError.SHOWN, COMPARED // max(1, len(by_form)))  # what the first of them may stand for is looked up
     problems = [f"question {i}: {link!r}{_nearest(link, by_form, near=n < shown)}" for n, (i, link) in enumerate(wrong)]
     if problems:
-        raise DataError(f"{len(problems)} of {len(gold)} gold links are not in the corpus", problems)
+        kind = "gold and graded" if any(map(_graded, questions)) else "gold"
+        raise DataError(f"{len(problems)} of {len(gold)} {kind} links are not in the corpus", problems)
+
+
+def _graded(question: Question) -> dict[str, float]:
+    return question.get("grades") or {}
 
 
 ALIKE = 0.8  # links from here on may be a slip of the pen

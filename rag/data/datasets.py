@@ -8,7 +8,8 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from rag.data.check import check_gold, load_chunks, load_judgements, load_questions, load_unanswerable, with_grades
+from rag.data.check import check_gold, load_chunks, load_judgements, load_questions, load_unanswerable
+from rag.data.grades import with_grades
 from rag.errors import DataError, check_at_least
 from rag.types import Chunk, Question, Unanswerable
 

@@ -5,6 +5,7 @@ with its interval (Cohen 1960), and the accuracy that the second side would find
 (`judge_error`). Questions on which one side is undecided are left out of kappa, and counted.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -82,7 +83,7 @@ def labels_line(unmatched: Sequence[str]) -> str:
     >>> labels_line(["02", "3.0"])
     '2 labels match no row: 02, 3.0'
     """
-    some = ", ".join(unmatched[:SHOWN]) + (", …" if len(unmatched) > SHOWN else "")
+    some = ", ".join(map(str, unmatched[:SHOWN])) + (", …" if len(unmatched) > SHOWN else "")
     return f"{len(unmatched)} {'label matches' if len(unmatched) == 1 else 'labels match'} no row: {some}"
 
 
@@ -108,7 +109,7 @@ def read_sheet(path: str | Path) -> dict[str, dict[str, Any]]:
         verdict = read_verdict(said)
         if not key or key in records:
             problems.append(f"row {row}: {'no id' if not key else f'the id {key!r} again'}")
-        if "is_correct" not in record or (verdict is None and said is not None and str(said).strip()):
+        if "is_correct" not in record or (verdict is None and not is_open(said)):
             problems.append(
                 f"row {row} (id {key}): is_correct must be true, false (yes, no, 1, 0) or blank, got {said!r}"
             )
@@ -128,6 +129,11 @@ def read_verdict(said: Any) -> bool | None:
         return bool(said) if said in (0, 1) else None
     text = str(said or "").strip()
     return {"1": True, "1.0": True, "0": False, "0.0": False}.get(text, spelled(text))
+
+
+def is_open(said: Any) -> bool:
+    """Tell whether nothing is said: None, a blank, or what a table of numbers has in an empty cell (NaN)."""
+    return said is None or (isinstance(said, float) and math.isnan(said)) or not str(said).strip()
 
 
 def _id(value: Any) -> str:

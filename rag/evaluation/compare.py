@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from rag.errors import DataError, InvalidValue
 from rag.evaluation import stats
 from rag.evaluation.difference import Difference
-from rag.evaluation.labelled import Labels, check_labels, powered, unmatched
+from rag.evaluation.labelled import Labels, checked_labels, powered, unmatched
 from rag.evaluation.metrics import ACCURACY, TABLE, Chosen, Metric, find, own
 from rag.evaluation.notes import notes_on, read_by
 from rag.evaluation.pairing import Shared
@@ -48,7 +48,8 @@ class Comparison:
 
     ``failures`` counts the rows that an error lost, by run and stage (retrieve, answer, judge), runs without any left
     out; ``repeated`` tells of the runs that were asked several times; ``unmatched`` are lines about
-    labels that could not be used; ``readers`` names who read and who judged.
+    labels that could not be used; ``readers`` names who read and who judged; ``without`` are metrics that were asked
+    for, the primary one among them, by which no question has a value in two runs.
     """
 
     differences: list[Difference]
@@ -57,6 +58,7 @@ class Comparison:
     repeated: list[Repeated] = field(default_factory=list)
     unmatched: list[str] = field(default_factory=list)
     readers: str = ""
+    without: list[str] = field(default_factory=list)
 
     def __str__(self) -> str:
         return "\n".join([*map(str, self.differences), *read_by(self)])
@@ -115,7 +117,7 @@ def compare(
         InvalidValue: if there is no such metric, or one's own returns something else than a number or None.
     """
     named = named_runs(runs)
-    check_labels(labels or {}, named)
+    labels = checked_labels(labels or {}, named)
     pairs = list(itertools.combinations(named.items(), 2))
     shared = [Shared.of(*pair) for pair in pairs]
     compared = _compared(list(named.values()), metrics or (), primary)
@@ -128,8 +130,13 @@ def compare(
             by_hand = [powered(*pair, labels) for pair in pairs]
             made = [one and replace(one, powered=other) for one, other in zip(made, by_hand, strict=True)]
         found += [replace(one, primary=metric is main) for one in made if one]
-    told = (failures_of(named), _repeated(named, main), unmatched(labels or {}, named), readers_of(named.values()))
-    return Comparison(corrected(found), main.title, *told)
+    told = (failures_of(named), _repeated(named, main), unmatched(labels, named), readers_of(named.values()))
+    asked = [
+        metric for metric in compared if metric is main or not {metric.name, metric.title}.isdisjoint(metrics or ())
+    ]
+    found_by = {one.metric for one in found}
+    without = [metric.title for metric in asked if metric.title not in found_by]
+    return Comparison(corrected(found), main.title, *told, without)
 
 
 def named_runs(runs: Sequence[Run] | Mapping[str, Run]) -> dict[str, Run]:

@@ -203,7 +203,7 @@ class Difference:
         corrected = "" if self.p == self.p_holm else f", {p_said(self.p_holm)} corrected for {self.family}"
         marked = f" (differ also in: {self.note})" if self.note else ""
         edge = AT_EDGE if self.at_edge else ""
-        pair = f"{self.metric}, {self.first} → {self.second}: {self.difference:+.3f}"
+        pair = f"{self.metric}, {self.first} → {self.second}: {self.difference:+z.3f}"
         return f"{pair}, {ends}, {counts}, p {p_said(self.p)}{corrected}: {self.verdict}{edge}{marked}"
 
 

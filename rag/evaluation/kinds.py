@@ -28,9 +28,9 @@ NO_KIND = "–"
 class ByKind:
     """One metric's difference between two runs, by kind of question; p is corrected over all kinds and pairs.
 
-    ``interaction`` is the p of "the difference is the same for every kind"; ``interaction_holm`` is corrected for the
-    number of pairs. ``failures`` counts the rows that an error lost, by run and stage; ``readers`` names who read and
-    who judged.
+    ``parts`` is empty where no question has a value in both runs. ``interaction`` is the p of "the difference is the
+    same for every kind"; ``interaction_holm`` is corrected for the number of pairs. ``failures`` counts the rows that
+    an error lost, by run and stage; ``readers`` names who read and who judged.
     """
 
     metric: str
@@ -62,13 +62,14 @@ def compare_kinds(runs: Sequence[Run] | Mapping[str, Run], *, metric: str | None
         a, b = (values[name] for name in shared.names)
         both = [key for key in a if key in b]
         if not both:
+            made.append((shared, {}, 1.0))
             continue
         asked = {kind: {key for key in both if kinds[key] == kind} for kind in sorted({kinds[key] for key in both})}
         found = {kind: shared.of_some(ids).difference(chosen, values, RESAMPLES, seed) for kind, ids in asked.items()}
         p = interaction_p([b[key] - a[key] for key in both], [kinds[key] for key in both], seed=seed)
         made.append((shared, {kind: one for kind, one in found.items() if one}, p))
     adjusted = iter(corrected([one for _, parts, _ in made for one in parts.values()]))
-    holm, who = stats.holm([p for *_, p in made]), readers_of(named.values())
+    holm, who = iter(stats.holm([p for _, parts, p in made if parts])), readers_of(named.values())
     failed = failures_of(named)
     return [
         ByKind(
@@ -76,11 +77,11 @@ def compare_kinds(runs: Sequence[Run] | Mapping[str, Run], *, metric: str | None
             *shared.names,
             {kind: next(adjusted) for kind in parts},
             p,
-            p_holm,
+            next(holm) if parts else 1.0,
             {name: failed[name] for name in shared.names if name in failed},
             who,
         )
-        for (shared, parts, p), p_holm in zip(made, holm, strict=True)
+        for shared, parts, p in made
     ]
 
 

@@ -6,9 +6,10 @@ beside the judge's own and decides nothing: what is established is decided by th
 
 import itertools
 from collections.abc import Mapping
+from typing import Any
 
 from rag.errors import DataError
-from rag.evaluation.agreement import Verdicts, labels_line
+from rag.evaluation.agreement import Verdicts, is_open, labels_line, read_verdict
 from rag.evaluation.difference import Powered
 from rag.evaluation.judge_error import powered_difference
 from rag.evaluation.repeats import repeats_of
@@ -18,11 +19,12 @@ from rag.evaluation.run import Run
 Labels = Mapping[str, Verdicts]  # by the run's name, then by question
 
 
-def check_labels(labels: Labels, named: Mapping[str, Run]) -> None:
-    """Check that labels are of two runs or more, and of answers that can be told apart.
+def checked_labels(labels: Labels, named: Mapping[str, Run]) -> dict[str, dict[str, bool | None]]:
+    """Return labels as a sheet has them (ids as texts, yes and no as verdicts), of two runs or more, one an answer.
 
     Raises:
-        DataError: if a run of that name is not compared, was not asked to answer, or answered several times.
+        DataError: if a run of that name is not compared, was not asked to answer, or answered several times, or a label
+            is no verdict.
     """
     if len(labels) == 1:
         raise DataError(f"a difference needs labels of two runs, got those of {', '.join(labels)}")
@@ -34,6 +36,15 @@ def check_labels(labels: Labels, named: Mapping[str, Run]) -> None:
             raise DataError(f"there are labels of {name}, which was not asked to answer")
         if len(repeats_of(rows)) > 1:
             raise DataError(f"labels are of one answer a question, and {name} has {len(repeats_of(rows))} repeats")
+    return {name: _verdicts(name, said) for name, said in labels.items()}
+
+
+def _verdicts(name: str, said: Mapping[Any, Any]) -> dict[str, bool | None]:
+    """Return labels by the ids of rows, which are texts; a table that was read elsewhere may have numbers."""
+    wrong = [f"{key}: {one!r}" for key, one in said.items() if read_verdict(one) is None and not is_open(one)]
+    if wrong:
+        raise DataError(f"labels of {name} must be true, false (yes, no, 1, 0) or blank", wrong)
+    return {str(key): read_verdict(one) for key, one in said.items()}
 
 
 def powered(first: tuple[str, Run], second: tuple[str, Run], labels: Labels) -> Powered | None:

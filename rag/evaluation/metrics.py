@@ -114,7 +114,7 @@ def ndcg(
     """Return the discounted gain, Σ gain_i / log2(i + 1), over the ideal one (Järvelin and Kekäläinen, 2002).
 
     The first chunk of a group that comes gains 1. Where there are ``grades`` (2 answers, 1 helps), each chunk gains
-    its own, and groups are left aside. Without a ``k``, as many were asked for as came.
+    its own, one below 0 nothing, and groups are left aside. Without a ``k``, as many were asked for as came.
 
     >>> round(ndcg(["x", "a"], {"a"}), 4)  # (1 / log2(3)) / (1 / log2(2))
     0.6309
@@ -124,8 +124,10 @@ def ndcg(
     _, first, n_groups = _gains(retrieved, gold, k)
     places = len(first) if k is None else k
     if grades:
-        gains = [float(grades.get(link, 0)) for link in dict.fromkeys(retrieved)][:k]
-        best = sorted(map(float, grades.values()), reverse=True)[:places]
+        most = max(0.0, *grades.values()) or 1.0
+        shares = {link: max(0.0, grade / most) for link, grade in grades.items()}  # sums of huge grades stay finite
+        gains = [shares.get(link, 0.0) for link in dict.fromkeys(retrieved)][:k]
+        best = sorted(shares.values(), reverse=True)[:places]
     else:
         gains, best = list(map(float, first)), [1.0] * min(n_groups, places)
     ideal = _discounted(best)
@@ -267,11 +269,16 @@ def _checked(name: str, of: Of) -> Of:
         value: Any = of(row)
         if value is None:
             return None
-        if not hasattr(value, "__float__") or not math.isfinite(value):
+        if not hasattr(value, "__float__") or _is_array(value) or not math.isfinite(value):
             raise InvalidValue(f"the metric {name!r} must return a number or None, got {value!r} for {row.id!r}")
         return float(value)
 
     return check
+
+
+def _is_array(value: Any) -> bool:
+    """Tell whether a value is an array of NumPy or a column of pandas, with as many numbers as it likes."""
+    return bool(getattr(value, "ndim", None))
 
 
 def scores_of(row: Row, metrics: Iterable[Metric] = TABLE) -> dict[str, float]:

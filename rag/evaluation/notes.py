@@ -19,6 +19,7 @@ def notes_on(found: "Comparison") -> list[str]:
     its = found.differences
     parts = (
         families(found),
+        without(found),
         at_edge(its),
         left_out(its),
         failures(found),
@@ -43,7 +44,7 @@ def families(found: "Comparison") -> list[str]:
         if its:
             kind = f"{found.primary} (primary)" if primary else "Exploratory"
             many = "" if its[0].family == 1 else "s"
-            pairs = f"pair{many}" if primary else "pairs and metrics"
+            pairs = f"pair{many}" if primary else f"pair{many} and metric{many}"
             shown = ", ".join(_said(one, primary) for one in its if one.shown) or "none"
             lines.append(f"{kind}, established at the 5 % level after Holm over {its[0].family} {pairs}: {shown}.")
     equal = [_said(one) for one in found.differences if one.verdict.startswith("shown to be equal")]
@@ -53,6 +54,12 @@ def families(found: "Comparison") -> list[str]:
     if any(one.metric == "F1" for one in found.differences):
         lines.append("F1 is compared as the mean of the questions' F1.")
     return lines
+
+
+def without(found: "Comparison") -> list[str]:
+    """Name the metrics that were asked for and compare nothing."""
+    named = [f"{name} (primary)" if name == found.primary else name for name in found.without]
+    return [f"Nothing is compared by {', '.join(named)}: no question has a value in two runs."] if named else []
 
 
 def at_edge(table: Iterable[Difference]) -> list[str]:
@@ -84,11 +91,11 @@ def failures(found: "Comparison") -> list[str]:
     """Say what failed, and which differences that could have made."""
     lines = failed_lines(found.failures)
     for one in found.differences:
-        if one.kept and (one.kept.difference != one.difference or not one.kept.n):
+        if one.kept and (one.kept.difference != one.difference or not one.kept.n or one.by_failures):
             made = ": failures alone could make the difference" if one.by_failures else ""
-            left = f"over the {one.kept.n} that neither lost {one.kept.difference:+.3f}, p {p_said(one.kept.p)}"
+            left = f"over the {one.kept.n} that neither lost {one.kept.difference:+z.3f}, p {p_said(one.kept.p)}"
             kept = left if one.kept.n else "and none is left that neither lost"
-            lines.append(f"{_said(one)}: {one.difference:+.3f} over all questions, {kept}{made}")
+            lines.append(f"{_said(one)}: {one.difference:+z.3f} over all questions, {kept}{made}")
     return lines
 
 

@@ -16,6 +16,7 @@ from rag.evaluation.run import Run
 from rag.evaluation.unlike import what_differs
 
 Pairs = list[tuple[Row, Row]]
+SHOWN = 5  # ids of an error
 
 
 def paired(first: tuple[str, Run], second: tuple[str, Run]) -> Pairs:
@@ -31,9 +32,13 @@ def paired(first: tuple[str, Run], second: tuple[str, Run]) -> Pairs:
     ids = [{key for key, _ in by_id} for by_id in sides]
     left, right = ids[0] - ids[1], ids[1] - ids[0]
     if left or right:
-        only = [f"only in {name}: {', '.join(sorted(ids)[:5])}" for name, ids in ((first[0], left), (second[0], right))]
+        only = [_only_in(name, ids) for name, ids in ((first[0], left), (second[0], right)) if ids]
         raise DataError(f"the runs {first[0]} and {second[0]} were asked different questions", only)
     return [(row, sides[1][key]) for key, row in sides[0].items() if key in sides[1]]
+
+
+def _only_in(name: str, ids: Collection[str]) -> str:
+    return f"{len(ids)} only in {name}: {', '.join(sorted(ids)[:SHOWN])}{', …' if len(ids) > SHOWN else ''}"
 
 
 def clusters_of(rows: Sequence[Row]) -> dict[str, int]:

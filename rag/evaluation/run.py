@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rag.backend import Backend, repeated
-from rag.data.check import check_questions, gold_groups
+from rag.data.check import checked_questions, gold_groups
 from rag.errors import DataError
 from rag.evaluation import together
 from rag.evaluation.averages import averages
@@ -144,7 +144,7 @@ def evaluate_all(
     Raises DataError if the questions are not records of questions.
     """
     pipelines = [pipelines] if isinstance(pipelines, Pipeline) else pipelines
-    check_questions(questions, answered=answers)
+    questions = checked_questions(questions, answered=answers)
     asked = records_of(unanswerable) if answers else []
     texts = [*(question["question"] for question in questions), *(one["question"] for one in asked)]
     clock = together.Clock(f"{', '.join(one.level.name for one in pipelines)}, {len(texts)} questions", progress)
@@ -181,7 +181,7 @@ def make_row(
         id=question["id"],
         question=question["question"],
         gold=gold_groups(question),
-        reference=question["correct_answer"],
+        reference=question.get("correct_answer", ""),
         candidates=[hit["metadata"]["chunk_link"] for hit in found.candidates],
         retrieved=[hit["metadata"]["chunk_link"] for hit in found.hits],
         contexts=found.contexts,
@@ -198,7 +198,7 @@ def make_row(
         split=question.get("split"),
         judge_reply=verdict.reply if verdict else None,
         k=k,
-        grades=dict(question.get("grades", {})),
+        grades=dict(question.get("grades") or {}),
     )
     return replace(row, scores=scores_of(row))
 

@@ -6,6 +6,7 @@ missing. Repetitions of a test are averaged first, so that tests are the unit.
 """
 
 import json
+import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -120,7 +121,7 @@ def _add(one: Combination, test: str, row: Mapping[str, Any]) -> None:
     one.seen.add(test)
     grade = row.get("gradingResult") or {}
     score = grade.get("score", row.get("score")) if grade and row.get("failureReason") != ERROR else None
-    if not isinstance(score, int | float) or str(grade.get("reason")).startswith(BROKEN):
+    if not isinstance(score, int | float) or not math.isfinite(score) or str(grade.get("reason")).startswith(BROKEN):
         one.errors.append(str(row.get("error") or grade.get("reason") or "no grade").strip() or "no reason given")
         return
     one.scores.setdefault(test, []).append(float(score))
@@ -186,7 +187,7 @@ def _difference(best: Combination, worst: Combination, looked_at: int) -> str:
     ends = f"95 % from {one.low:+.3f} to {one.high:+.3f}"
     edge = AT_EDGE if one.at_edge else ""
     common_tests = counted(len(common), "common test")
-    return f"best - worst: {one.difference:+.3f} on {common_tests}, {ends}, {said}{corrected}{sure}{edge}"
+    return f"best - worst: {one.difference:+z.3f} on {common_tests}, {ends}, {said}{corrected}{sure}{edge}"
 
 
 MARKERS = "osD^vPX"
@@ -218,13 +219,20 @@ def plot_combinations(combinations: Sequence[Combination], *, ax: "Axes | None" 
         _draw(ax, place, one, marks[one.prompt], looks[one.prompt].colour)
     ax.set_yticks(range(len(combinations)), [called[one.provider] for one in combinations])
     ax.set_ylim(len(combinations) - 0.4, -0.6)
-    ax.set_xlim(0, 1)
+    low, high = limits(combinations)
+    ax.set_xlim(low, high)
     ax.set_xlabel("mean score")
     counts = sorted({len(one.scores) for one in combinations if one.scores})
     head = f"promptfoo: score by provider{' and prompt' if len(prompts) > 1 else ''}"
     style.title(ax, head, [f"n = {_span(counts)} tests; lines: 95 % intervals over the choice of tests"], 0.6)
     style.finish(ax, "x", _legend(marks, looks) if len(prompts) > 1 else [], below=42)
     return ax
+
+
+def limits(combinations: Sequence[Combination]) -> tuple[float, float]:
+    """Return the least and the largest that a mean score may be: 0 and 1, or beyond where a single score is."""
+    values = [score for one in combinations for score in one.means().values()]
+    return min([0.0, *values]), max([1.0, *values])
 
 
 def _legend(marks: Mapping[str, str], looks: Mapping[str, style.Look]) -> list[tuple[Any, str]]:
@@ -241,17 +249,19 @@ def _span(counts: Sequence[int]) -> str:
 def _draw(ax: "Axes", place: int, one: Combination, mark: str, colour: Any) -> None:
     made = one.summary()
     said: dict[str, Any] = {"size": style.SMALL, "va": "center"}
+    low, high = ax.get_xlim()
+    span = high - low
     failed = f"{len(one.errors)} {'error' if len(one.errors) == 1 else 'errors'}"
     if made["score"] is None:
-        ax.text(0.01, place, f"{failed}, no score" if one.seen else "missing", **said)
+        ax.text(low + 0.01 * span, place, f"{failed}, no score" if one.seen else "missing", **said)
         return
     style.whisker(ax, place, made["low"], made["high"], across=True, color=colour)
-    ax.plot([made["score"]], [place], mark, color=colour, mec=style.INK, markersize=7)
+    ax.plot([made["score"]], [place], mark, color=colour, mec=style.INK, markersize=7, clip_on=False, zorder=3)
     counts = [failed if one.errors else "", f"{one.missing} missing" if one.missing else ""]
     text = ", ".join(filter(None, [short(made["score"], digits=2), *counts]))
-    if made["high"] < 0.7:
-        ax.text(made["high"] + 0.012, place, text, ha="left", **said)
-    elif made["low"] > 0.3:
-        ax.text(made["low"] - 0.012, place, text, ha="right", **said)
+    if made["high"] < low + 0.7 * span:
+        ax.text(made["high"] + 0.012 * span, place, text, ha="left", **said)
+    elif made["low"] > low + 0.3 * span:
+        ax.text(made["low"] - 0.012 * span, place, text, ha="right", **said)
     else:  # over a line that leaves no room beside it
-        ax.text(0.5, place - 0.12, text, ha="center", **{**said, "va": "bottom"})
+        ax.text(low + 0.5 * span, place - 0.12, text, ha="center", **{**said, "va": "bottom"})

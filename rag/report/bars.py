@@ -116,7 +116,7 @@ def _bar(run: Run | Mapping[str, Any], name: str | None) -> Bar:
 
 def _title(title: str) -> str:
     """Return a metric's title as it stands under its bars; those with a sign in them stay as they are."""
-    return title[0].upper() + title[1:] if title.isalpha() else title
+    return title[0].upper() + title[1:] if title.replace(" ", "").isalpha() else title
 
 
 def _draw_bars(ax: "Axes", position: int, bar: Bar, look: style.Look, keys: Sequence[str], n: int, pitch: float) -> Any:

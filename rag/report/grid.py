@@ -16,6 +16,7 @@ from rag.report.words import line
 
 GAP = 2  # columns between cells
 NARROWEST = 24
+FILLER = "\0"  # the second column of a wide letter, where lines are measured; no text of a table holds one
 
 
 class Line(NamedTuple):
@@ -133,5 +134,16 @@ def _row(
 def _folded(text: str, width: int, style: str = "") -> Text:
     """Return a text in lines of at most so many columns, those after the first a little to the right."""
     indent = " " * (len(text) - len(text.lstrip()) + 2)
-    parts = textwrap.wrap(line(text), max(width, NARROWEST), subsequent_indent=indent, drop_whitespace=True)
-    return Text("\n".join(parts), style=style)
+    return Text("\n".join(wrapped(line(text), max(width, NARROWEST), indent)), style=style)
+
+
+def wrapped(text: str, width: int, indent: str = "", *, break_on_hyphens: bool = True) -> list[str]:
+    """Return a text in lines of at most so many columns, of which East Asian letters take two.
+
+    >>> wrapped("日本語日本", 7), wrapped("one two", 5)
+    (['日本語', '日本'], ['one', 'two'])
+    """
+    spaced = "".join(c + FILLER * (cell_len(c) - 1) for c in text)
+    most = width - (spaced != text)  # a letter may be parted from its filler: it then takes a column more than counted
+    parts = textwrap.wrap(spaced, most, subsequent_indent=indent, break_on_hyphens=break_on_hyphens)
+    return [part.replace(FILLER, "") for part in parts]

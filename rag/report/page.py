@@ -8,6 +8,7 @@ import base64
 import itertools
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -54,7 +55,7 @@ def report(runs: Sequence[Run], title: str = "Staged RAG: report") -> str:
     """
     if not runs:
         raise DataError("a report needs at least one run")
-    by_question = _by_question(runs)
+    by_question, runs = _by_question(runs), _apart(runs)
     comparison = compare(runs) if len(runs) > 1 else None
     values = {
         "title": said(title),
@@ -78,6 +79,12 @@ def _by_question(runs: Sequence[Run]) -> list[list[Row]]:
         paired((runs[0].level, runs[0]), (run.level, run))
     sides = [{(row.id, row.repeat): row for row in run.rows} for run in runs]
     return [[side[key] for side in sides] for key in sides[0] if all(key in side for side in sides)]
+
+
+def _apart(runs: Sequence[Run]) -> list[Run]:
+    """Return the runs, those of the same name with their level behind it: a level of one's own may keep its title."""
+    names = [run.name for run in runs]
+    return [replace(run, name=f"{run.name} ({run.level})") if names.count(run.name) > 1 else run for run in runs]
 
 
 def _about(runs: Sequence[Run]) -> str:

@@ -151,8 +151,9 @@ def plot_power(change: float, discordant: float, *, pairs: int = 1, ax: "Axes | 
         (drawn,) = ax.plot(ns, power, color=style.INK, linewidth=1.8, linestyle=line_style)
         entries.append((drawn, said))
         if n:
-            ax.plot(n, GOAL, marker="o", markersize=7, color=style.INK)
-            ax.annotate(f"{n:,.0f}", (n, GOAL), xytext=(8, -14), textcoords="offset points")
+            (found_of,) = power_curve(discordant, change, level_for(m), (int(n),))
+            ax.plot(n, found_of, marker="o", markersize=7, color=style.INK)
+            ax.annotate(f"{n:,.0f}", (n, found_of), xytext=(8, -14), textcoords="offset points")
     ax.axhline(GOAL, color=style.INK, linewidth=0.8, alpha=0.4)
     ax.set_ylim(0, 1.02)
     ax.set_xlim(0, most)

@@ -5,6 +5,9 @@ are those of `style`; runs side by side are drawn in `bars`, differences and pow
 """
 
 import io
+import logging
+import re
+import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
@@ -31,6 +34,7 @@ __all__ = [
     "plot_waterfall",
     "to_png",
 ]
+log = logging.getLogger(__name__)
 DEEPEST = 20  # rank up to which recall is drawn
 MARKS = "os^DvPX<>*hp"  # of lines, which have no hatch to be told apart by in grey; as many as `style.MOST`
 
@@ -127,6 +131,20 @@ def to_png(ax: "Axes") -> bytes:
 
     buffer = io.BytesIO()
     figure = cast(Figure, ax.figure)
-    figure.savefig(buffer, format="png", dpi=150)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        figure.savefig(buffer, format="png", dpi=150)
     plt.close(figure)
+    _say(said)
     return buffer.getvalue()
+
+
+def _say(said: Sequence[warnings.WarningMessage]) -> None:
+    """Say once which characters the font lacks, where Matplotlib warns of each; repeat other warnings."""
+    found = [(one, re.match(r"Glyph (\d+) ", str(one.message))) for one in said]
+    missing = sorted({chr(int(match[1])) for _, match in found if match})
+    if missing:
+        log.warning("the font of the pictures does not have %s: boxes are drawn", "".join(missing))
+    for one, match in found:
+        if not match:
+            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)

@@ -3,7 +3,6 @@
 In: the runs of some levels. Out: text for a terminal; the details are in `rag compare`, `rag show` and `rag report`.
 """
 
-import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,9 +15,10 @@ from rag.evaluation.compare import Comparison, compare
 from rag.evaluation.difference import AT_EDGE, Difference
 from rag.evaluation.metrics import ACCURACY, TABLE, find
 from rag.evaluation.readers import readers_of
+from rag.evaluation.repeats import repeats_of
 from rag.evaluation.run import Run
 from rag.evaluation.saved import parts, pool
-from rag.report.grid import Grid, Line
+from rag.report.grid import Grid, Line, wrapped
 from rag.report.words import asked, interval, line, p_value, short
 
 RECALL = find("recall")
@@ -35,11 +35,11 @@ def subject(runs: Sequence[Run]) -> str:
     if not runs:
         raise DataError("there are no runs to show")
     cards = [run.card for run in runs]
-    rows = {row.id: row.split for row in runs[0].rows}
+    rows = [{row.id: row.split for row in run.rows} for run in runs]
     backends = [(card.get("models") or {}).get("backend") for card in cards]
     facts = [
         _each(card.get("dataset") for card in cards),
-        asked(rows.values(), len(rows)),
+        _each(asked(splits.values(), len(splits)) for splits in rows),
         f"k = {_each(card.get('k') for card in cards) or '–'}",
         f"{_each(backends)} backend" if any(backends) else "",
     ]
@@ -88,7 +88,7 @@ def summary_of(runs: Sequence[Run], *, title: str = "") -> Summary:
 
 
 def _wrapped(text: str, width: int) -> list[str]:
-    return textwrap.wrap(line(text), width, subsequent_indent="  ", break_on_hyphens=False) or [""]
+    return wrapped(line(text), width, "  ", break_on_hyphens=False) or [""]
 
 
 def _table(runs: Sequence[Run]) -> tuple[list[str], list[Line]]:
@@ -128,7 +128,9 @@ def _last_step(runs: Sequence[Run]) -> list[str]:
     if len({run.level for run in runs}) < 2:
         return []
     found = compare(runs)
-    pairs = [one for one in found.differences if one.primary] or found.differences
+    pairs = [one for one in found.differences if one.primary]
+    if not pairs:
+        return [f"Established: nothing ({found.primary}, by which no question has a value in two levels)."]
     last = next((one for one in pairs if (one.first, one.second) == (runs[-2].level, runs[-1].level)), None)
     return [*([_said(last)] if last else []), _established(found, pairs)]
 
@@ -150,7 +152,7 @@ def _established(found: Comparison, pairs: Sequence[Difference]) -> str:
             better.setdefault(second, []).append(first)
     shown = "; ".join(f"{level} over {', '.join(others)}" for level, others in better.items())
     among = f"{len(pairs)} pair{'s' * (len(pairs) > 1)}"
-    return f"Established: {shown or 'nothing'} ({found.primary or pairs[0].metric}, {among})."
+    return f"Established: {shown or 'nothing'} ({found.primary}, {among})."
 
 
 def _refusals(runs: Sequence[Run]) -> list[Line]:
@@ -197,6 +199,7 @@ def _wrong(run: Run) -> dict[str, int]:
     found = run.averages()
     limit = run.card.get("threshold")
     why = "" if limit is None else f" (threshold {short(limit)}, see the rows for the best similarity)"
+    searches = "Searches" if len(repeats_of(run.rows)) > 1 else "Questions"
     failed = {f"Failed at {stage}": n for stage, n in found["failures"].items() if stage != "rerank"}
     return {
         **failed,
@@ -204,5 +207,5 @@ def _wrong(run: Run) -> dict[str, int]:
         "Undecided": found["undecided"],
         "Fell back to search order": found["fallbacks"],
         f"Without results{why}": found["no_hits"],
-        f"Questions with fewer than {run.card.get('k', 'k')} results": found["fewer_than_k"] - found["no_hits"],
+        f"{searches} with fewer than {run.card.get('k', 'k')} results": found["fewer_than_k"] - found["no_hits"],
     }

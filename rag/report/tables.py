@@ -13,6 +13,7 @@ from rag.evaluation.difference import Difference
 from rag.evaluation.metrics import ACCURACY, Metric, find
 from rag.evaluation.notes import failed_lines
 from rag.evaluation.readers import readers_of
+from rag.evaluation.repeats import repeats_of
 from rag.evaluation.run import Run
 from rag.evaluation.saved import parts
 from rag.report.grid import Grid, Line
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 LEFT_OUT = ("precision", "f1")  # of narrow tables with intervals
 HIGHER = "scores: 0 to 1, more is better"
+ANSWERS = "undecided, failed: of all answers, one for each repeat"
 COUNTS = {"n": "n", "undecided": "undecided", "errors": "failed"}
 
 
@@ -52,6 +54,7 @@ def levels_table(runs: Sequence[Run], title: str = "", names: Sequence[str] | No
     judged = any(run.card.get("judge") for run in runs)
     said = [HIGHER, "accuracy: correct of all questions" if judged else "retrieval only, no answers", readers_of(runs)]
     notes = ["; ".join(filter(None, said))]
+    notes += [ANSWERS] if any(len(repeats_of(run.rows)) > 1 for run in runs) else []
     heads = ["level", *(one.title for one in shown), *COUNTS.values()]
     return Grid(heads, lines, title=title or subject(runs), notes=notes, spare=["precision", "F1"])
 

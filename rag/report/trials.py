@@ -88,7 +88,8 @@ def kinds_table(found: Sequence[ByKind]) -> Grid:
             lines.append(Line(f"  {kind}", cells))
         told = "not the same for all kinds" if one.interaction_holm < LEVEL else "no interaction shown"
         same = f"the same for all kinds: p {p_value(one.interaction_holm)}, corrected over the pairs ({told})"
-        lines.append(Line(f"  {same if len(one.parts) > 1 else 'one kind only'}"))
+        alone = "one kind only" if one.parts else "no question has a value in both"
+        lines.append(Line(f"  {same if len(one.parts) > 1 else alone}"))
     notes = ["change: second minus first; exploratory, p corrected by Holm over all kinds and pairs"]
     parts = [part for one in found for part in one.parts.values()]
     notes += ["failures: they alone could make the difference"] if any(part.by_failures for part in parts) else []

@@ -210,3 +210,8 @@ def test_the_minutes_of_an_unknown_server_are_measured_and_not_guessed():
     assert re.search(r"^judge, claude-sonnet-5-5 .* 1\.0$", shown, flags=re.M)
     assert re.search(r"^total .* \?$", shown, flags=re.M)
     assert "its first replies are timed" in shown
+
+
+def test_rerankers_need_as_many_candidates_as_they_keep(folder):
+    done = rag("rerankers", "bm25", "-d", "own", "--k", "3", "--fetch-k", "2", cwd=folder)
+    assert (done.returncode, done.stderr.strip()) == (2, "rag: fetch_k must be >= k, got fetch_k 2 and k 3")

@@ -43,7 +43,12 @@ def test_so_many_pairs_that_seventy_questions_are_too_few():
 
 @pytest.mark.parametrize(
     ("given", "words"),
-    [(("--discordant", "1.5"), "--discordant"), (("--n", "0"), "--n"), (("--step", "2"), "step must be above 0")],
+    [
+        (("--discordant", "1.5"), "--discordant"),
+        (("--n", "0"), "--n"),
+        (("--n", "1000000000"), "less than or equal to 100000"),  # minutes, and gigabytes
+        (("--step", "2"), "step must be above 0"),
+    ],
 )
 def test_what_cannot_be_planned_is_one_sentence(given, words, tmp_path):
     done = rag("plan", *given, cwd=tmp_path)

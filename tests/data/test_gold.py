@@ -1,5 +1,6 @@
 """Gold in groups, and graded judgements beside the questions."""
 
+import numpy as np
 import pytest
 from conftest import make_chunk
 
@@ -164,3 +165,57 @@ def test_a_file_of_another_form_is_refused(folder):
 def test_a_run_over_groups_ends_at_a_stage(folder):
     data = load_dataset(folder)
     assert sum(waterfall(evaluate(build(data, "basic"), data.questions)).values()) == 2
+
+
+GRADED = [
+    *({"a": -1}, {"a": "2"}, {"a": None}, {"a": True}, {"a": float("nan")}, {"a": float("inf")}),
+    *([2], "a"),
+]
+
+
+@pytest.mark.parametrize("grades", GRADED)
+def test_grades_that_are_none_are_refused_before_anything_is_asked(folder, grades):
+    question = {**PLAIN, "grades": grades}
+    with pytest.raises(DataError, match=r"row 1 \(id '1'\): grades must map chunk links to numbers from 0 up"):
+        load_questions([question])
+    with pytest.raises(DataError, match="grades must map"):
+        evaluate(build(load_dataset(folder), "basic"), [question], answers=False)
+
+
+def test_grades_of_a_questions_file_are_of_chunks_in_the_corpus(folder):
+    question = {**PLAIN, "grades": {"a": 1, "nowhere": 2}}
+    write_json(folder / "questions.json", [question])
+    with pytest.raises(
+        DataError, match=r"1 of 2 gold and graded links are not in the corpus:\n  question 1: 'nowhere'"
+    ):
+        load_dataset(folder)
+    assert load_questions([{**PLAIN, "grades": None}])
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"id": 7.5}, r"id must be a text, got 7.5"),
+        ({"correct_chunks": "a#b"}, "correct_chunks must be a list of at least one chunk link, got 'a#b'"),
+        ({"correct_chunks": []}, "correct_chunks must be a list of at least one chunk link"),
+        ({"correct_groups": [["a"], "b"]}, "correct_groups must be a list of at least one group"),
+    ],
+)
+def test_what_a_file_may_not_hold_a_list_of_questions_may_not_either(folder, wrong, said):
+    """A text would be taken for its letters, and a fraction as id makes rows that cannot be read again."""
+    with pytest.raises(DataError, match=said):
+        evaluate(build(load_dataset(folder), "basic"), [{**PLAIN, **wrong}], answers=False)
+    found = evaluate(build(load_dataset(folder), "basic"), [{**PLAIN, "correct_chunks": ("a",)}], answers=False)
+    assert found.rows[0].gold == [["a"]]
+
+
+def test_questions_in_a_list_may_be_numbered_and_need_no_reference_where_nobody_judges(folder):
+    level = build(load_dataset(folder), "basic")
+    bare = {key: value for key, value in PLAIN.items() if key != "correct_answer"}
+    for number in (7, np.int64(7)):
+        run = evaluate(level, [{**bare, "id": number}], answers=False)
+        assert (run.rows[0].id, run.rows[0].reference) == ("7", "")
+    with pytest.raises(DataError, match=r"questions must be a list of records with .*correct_answer"):
+        evaluate(level, [bare])
+    with pytest.raises(DataError, match="rows 1 and 2: the same id '1'"):
+        evaluate(level, [PLAIN, PLAIN])

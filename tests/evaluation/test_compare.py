@@ -12,6 +12,7 @@ from rag.evaluation.compare import Comparison
 from rag.evaluation.difference import difference
 from rag.evaluation.rows import Row
 from rag.evaluation.saved import load_named_runs, load_runs, pool
+from rag.report.summary import summary_of
 from rag.report.tables import comparison_table, parts_table
 
 BLANK = Row("", "q", [["g"]], "ref", [], [], [], {}, False, "a", None, "", "ok")
@@ -318,7 +319,7 @@ def test_saved_repeats_are_read_as_one_run(tmp_path, caplog):
 
 def test_other_questions_are_refused():
     first, second = run_of([True] * 3), run_of([True] * 2, "b")
-    with pytest.raises(DataError, match=r"different questions:\n  only in basic: 2"):
+    with pytest.raises(DataError, match=r"different questions:\n  1 only in basic: 2"):
         compare([first, second])
     with pytest.raises(DataError, match="two rows for the same question"):  # of one repeat
         compare([first, replace(first, level="b", rows=first.rows * 2)])
@@ -409,3 +410,48 @@ def test_a_level_whose_name_is_none_of_a_file_is_not_saved(level, tmp_path):
     with pytest.raises(DataError, match="a level is saved in files of its name"):
         run_of([True], level).save(tmp_path)
     assert not any(tmp_path.iterdir())
+
+
+def no_retrieval(run: Run) -> Run:
+    return replace(run, rows=[replace(row, scores={}) for row in run.rows])
+
+
+def test_a_primary_metric_without_values_is_said_and_no_other_takes_its_place():
+    """Rows of verdicts alone, as the cookbook's, beside a run whose verdicts are a stand-in's: recall would decide."""
+    runs = [no_retrieval(run_of(verdicts(4, 20))), run_of(verdicts(19, 20), "better", judge="overlap (no LLM)")]
+    found = compare(runs, metrics=["ndcg"])
+    assert (found.primary, found.without) == ("recall", ["recall", "nDCG@k"])
+    assert "Nothing is compared by recall (primary), nDCG@k: no question has a value in two runs." in found.notes()
+    assert [one.primary for one in found.differences] == [False]
+    said = str(summary_of(runs))
+    assert "Established: nothing (recall, by which no question has a value in two levels)." in said
+    assert "better over basic" not in said
+    assert compare([run_of(verdicts(4)), run_of(verdicts(5), "summary")]).without == []
+
+
+def test_one_test_alone_is_one_pair_and_metric():
+    runs = [no_retrieval(run_of(verdicts(4, 20))), no_retrieval(run_of(verdicts(5, 20), "summary"))]
+    assert any("after Holm over 1 pair and metric: none" in note for note in compare(runs, primary="mrr").notes())
+
+
+def test_of_other_questions_it_is_said_how_many_and_only_where_there_are_some():
+    with pytest.raises(DataError) as error:
+        compare([run_of(verdicts(5, 30)), run_of(verdicts(5, 20), "short")])
+    assert str(error.value).splitlines()[1:] == ["  10 only in basic: 20, 21, 22, 23, 24, …"]
+
+
+def test_failures_that_leave_the_difference_as_it_is_are_told_too():
+    """5 of 10 won, and over the 4 that neither lost 2: +.5 both times, but two pairs show nothing."""
+    first = run_of([False] * 10)
+    lost = [replace(row, status="error", scores=all_scores(0.5)) for row in first.rows[:6]]
+    second = run_of([True, True, True, False, False, False, True, True, False, False], "better")
+    (one,) = accuracy(found := compare([replace(first, rows=[*lost, *first.rows[6:]]), second]))
+    assert (one.difference, one.kept.difference, one.kept.n, one.word) == (0.5, 0.5, 4, "failures")
+    assert any("over the 4 that neither lost +0.500" in note and "failures alone" in note for note in found.notes())
+
+
+def test_a_tiny_negative_difference_has_no_sign():
+    values = [0.1 + 0.2, 0.3, 0.3]
+    one = difference("x", ("a", "b"), values, [0.3, 0.3, 0.3])
+    assert one.difference < 0
+    assert "a → b: +0.000, 95 %" in str(one)

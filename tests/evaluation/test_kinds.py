@@ -1,6 +1,7 @@
 import json
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from test_cli import rag
 from test_compare import run_of, verdicts
@@ -102,3 +103,15 @@ def test_a_kind_is_text_that_fits_whatever_stands_in_it(tmp_path, kind, shown):
     assert max(map(len, lines)) <= 80
     assert kind.split()[-1] in done.stdout
     assert done.stdout.count("long") == kind.count("long")
+
+
+def test_a_pair_without_values_has_its_place_and_takes_no_part_in_the_correction():
+    rng = np.random.default_rng(0)
+    runs = [run_of([bool(rng.random() < p) for _ in range(40)], name) for p, name in ((0.2, "a"), (0.5, "b"))]
+    runs = [replace(run, rows=[replace(row, kind=f"k{i % 2}") for i, row in enumerate(run.rows)]) for run in runs]
+    lost = replace(runs[0], level="lost", rows=[replace(row, scores={}) for row in runs[0].rows])
+    alone, (kept, *others) = compare_kinds(runs, metric="recall"), compare_kinds([*runs, lost], metric="recall")
+    assert (kept.interaction_holm, kept.parts) == (alone[0].interaction_holm, alone[0].parts)
+    assert [one.parts for one in others] == [{}, {}]
+    text = str(kinds_table([kept, *others]))
+    assert text.count("no question has a value in both") == 2

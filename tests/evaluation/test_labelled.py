@@ -109,3 +109,14 @@ def test_the_command(tmp_path):
     for wrong, words in (("basic.csv", "--labels must be RUN=FILE"), ("x=basic.csv", "two runs")):
         refused = command("compare", "out", "--labels", wrong, cwd=tmp_path)
         assert (refused.returncode, words in refused.stderr) == (2, True), refused.stderr
+
+
+def test_labels_of_a_table_that_was_read_elsewhere():
+    """Numbers as ids and 1, yes or an empty cell as labels, as pandas has them, are those of a sheet."""
+    as_sheet = compare([FIRST, SECOND], labels={"basic": {"0": True, "1": False}, "b": {"0": True, "1": True}})
+    given = {"basic": {0: 1, 1: "no", 2: float("nan")}, "b": {0: "yes", 1: 1.0, 2: ""}}
+    assert compare([FIRST, SECOND], labels=given).differences == as_sheet.differences
+    said = compare([FIRST, SECOND], labels={**given, "b": {0: "yes", 999: 1}}).unmatched
+    assert said == ["b: 1 label matches no row: 999"]
+    with pytest.raises(DataError, match=r"labels of b must be true, false \(yes, no, 1, 0\) or blank:\n  0: 0\.5"):
+        compare([FIRST, SECOND], labels={**given, "b": {0: 0.5}})

@@ -121,3 +121,15 @@ def test_they_agree_with_trec_eval_on_random_rankings():
     for q, run in runs.items():
         for name, metric in names.items():
             assert metric(run, golds[q]) == pytest.approx(expected[q][name], abs=1e-9), name
+
+
+@pytest.mark.parametrize(
+    ("grades", "value"),
+    [
+        ({"a": -1}, 0),  # nothing to gain
+        ({"a": -1, "x": 2}, 0),  # the ideal is x, and a brings nothing; less than nothing would be below 0
+        ({"a": 1e308, "b": 1e308, "x": 1e308}, (1 + 1 / np.log2(3)) / (1.5 + 1 / np.log2(3))),
+    ],
+)
+def test_ndcg_lies_from_0_to_1_whatever_the_grades(grades, value):
+    assert m.ndcg(["a", "b"], ["a"], 3, grades) == pytest.approx(value)

@@ -3,6 +3,7 @@
 import json
 from dataclasses import asdict, replace
 
+import numpy as np
 import pytest
 from conftest import make_chunk
 from stubs import ClaudeStub, VoyageStub, in_environment, write
@@ -227,6 +228,7 @@ def test_metrics_by_choice():
         ({"MRR": in_first}, "there is a metric 'MRR' already"),
         ({"x": lambda row: "good"}, "the metric 'x' must return a number or None, got 'good' for '0'"),
         ({"x": lambda row: float("nan")}, "must return a number or None, got nan"),
+        ({"x": lambda row: np.array([0.5])}, r"must return a number or None, got array\(\[0.5\]\)"),
         (["best"], "no metric 'best'; the metrics are precision, recall, f1, mrr, accuracy, hit"),
     ],
 )

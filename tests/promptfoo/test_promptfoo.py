@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from conftest import make_chunk
 from matplotlib.figure import Figure
+from test_cli import rag
 from test_plots import about_of, outside, texts
 
 from rag import build, evaluate, load_dataset, offline, recorded
@@ -487,3 +488,20 @@ def test_more_lines_than_can_be_read_are_refused_in_a_sentence():
         plot_combinations([Combination(str(i), "p", "x", {"1": [1.0]}, rows=1) for i in range(61)])
     with pytest.raises(DataError, match="13 prompts are too many"):
         plot_combinations([Combination("a", str(i), "x", {"1": [1.0]}, rows=1) for i in range(13)])
+
+
+def test_scores_beyond_0_to_1_are_drawn_and_said(tmp_path):
+    rows = [result(who, "p", one, test=str(i)) for who, one in (("low", -1), ("high", 5)) for i in range(6)]
+    ax = plot_combinations(saved(tmp_path, rows), ax=Figure().subplots())
+    assert ax.get_xlim() == (-1, 5)
+    assert all(-1 <= text.get_position()[0] <= 5 for text in ax.texts if text.get_gid() != "about")
+    done = rag("promptfoo", "summarize", "results.json", cwd=tmp_path)
+    assert "score: -1 to 5, more is better" in done.stdout
+    assert "Warning" not in done.stderr
+
+
+def test_a_score_that_is_no_number_is_an_error(tmp_path):
+    rows = [result("a", "p", score, test=str(score)) for score in (1, float("nan"), float("inf"))]
+    (tmp_path / "results.json").write_text(json.dumps({"results": {"results": rows}}))
+    (made,) = read_results(tmp_path / "results.json")
+    assert (made.summary()["score"], made.summary()["errors"]) == (1, 2)

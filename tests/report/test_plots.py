@@ -340,3 +340,18 @@ def test_power_against_the_number_of_questions():
     ax = plot_power(0.05, 0.05, pairs=6, ax=axes())
     assert [text.get_text() for text in ax.texts if text.get_gid() != "about"] == ["134", "180"]
     assert ax.get_title(loc="left") == "How often a true change of +.050 in accuracy is found"
+
+
+def test_a_dot_of_power_lies_on_its_line():
+    """Six questions are the fewest that show +.9, and show it in .89 of all cases."""
+    (line, dot, _) = plot_power(0.9, 0.1, ax=axes()).lines
+    assert dot.get_ydata()[0] == pytest.approx(dict(zip(*line.get_data(), strict=True))[6])
+
+
+def test_characters_without_a_font_are_said_once(caplog):
+    runs = [replace(run, name=f"日本語 {run.name}") for run in several(2)]
+    assert to_png(plot_levels(runs)).startswith(b"\x89PNG")
+    assert [one.message for one in caplog.records] in (
+        [],
+        ["the font of the pictures does not have 日本語: boxes are drawn"],
+    )

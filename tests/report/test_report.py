@@ -104,3 +104,11 @@ def test_the_page_in_a_browser(browser, tmp_path, wanted, shown):
     assert f"{shown} of 8 questions" in page
     closed = re.findall(r'<details class="question"[^>]*hidden', page)
     assert len(closed) == 8 - shown
+
+
+def test_runs_of_one_name_are_told_apart():
+    """A level of one's own that keeps the title of the level it was made from."""
+    page = report([replace(other(False), name="Reranked"), EIGHT])
+    for words in ("Reranked (basic) → Reranked (rerank): 2 won, 0 lost", ">Reranked (basic)</td>"):
+        assert words in page
+    assert "two results have the same name" not in page

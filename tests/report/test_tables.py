@@ -36,6 +36,15 @@ def tables_of(runs):
     return [levels_table(runs), parts_table(runs, "kind"), comparison_table(compare(runs)), summary_of(runs)]
 
 
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("name", ["日本語のとても長い名前" * 9, "🙂" * 70, "한국어 이름 " * 20])
+def test_names_of_wide_letters_fit_too(name, width):
+    for made in tables_of(several(("bm25", name, f"{name}2"))):
+        text = made.text(width).plain
+        assert max(map(cell_len, text.splitlines())) <= width
+        assert "".join(name.split()) in "".join(text.split())
+
+
 def numbers(text: str) -> list[str]:
     return re.findall(r"[+-]?(?:\.\d+|\d[\d,]*)", text)
 
@@ -145,3 +154,22 @@ def test_many_levels_have_a_line_each_and_repeats_are_one():
 def test_no_runs_are_said(show):
     with pytest.raises(DataError, match="no runs to show"):
         show([])
+
+
+def test_counts_of_repeated_runs_say_that_they_are_of_answers():
+    """Two lists out of three are short in each of three repeats: 60 searches of 30 questions."""
+    once = several(["basic"], 30)[0]
+    rows = [
+        replace(row, repeat=r, retrieved=["a", "b", "c"][: i % 3 + 1])
+        for r in (1, 2, 3)
+        for i, row in enumerate(once.rows)
+    ]
+    run = replace(once, rows=rows)
+    assert "Searches with fewer than 3 results: basic 60" in str(summary_of([run])).splitlines()
+    assert "undecided, failed: of all answers, one for each repeat" in str(levels_table([run])).splitlines()
+    assert "of all answers" not in str(levels_table(several()))
+
+
+def test_a_title_says_how_many_questions_each_run_had():
+    title = str(parts_table([*several(["basic"], 30), *several(["rerank"], 20)], "kind")).splitlines()[0]
+    assert title == "mine, 30 dev questions, 20 dev questions, k = 3"
