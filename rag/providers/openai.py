@@ -11,13 +11,12 @@ from urllib.parse import urlsplit
 from rag.providers.asking import Asking
 from rag.providers.base import Prompt, Reply
 from rag.providers.claude import THINKING_ROOM
-from rag.providers.messages import NO_MESSAGE, joined, member, message_of, sendable, with_usage
+from rag.providers.messages import message_of, read_completion, sendable
 
 if TYPE_CHECKING:
     import openai
 
 HOME = "https://api.openai.com/v1"
-STOPS = {"stop": "end_turn", "length": "max_tokens", "content_filter": "refusal"}
 
 
 class ChatCompletions(Asking):
@@ -74,14 +73,5 @@ class ChatCompletions(Asking):
         return None
 
     def read(self, answer: Any) -> Reply:
-        """Return the reply in a completion's first choice; reasons that stand beside or before it are left out."""
-        choices = member(answer, "choices")
-        choice = choices[0] if isinstance(choices, list) and choices else None
-        message = member(choice, "message")
-        text, refusal, stop = member(message, "content"), member(message, "refusal"), member(choice, "finish_reason")
-        text = joined(text) if isinstance(text, list) else text or ""
-        if message is None or not isinstance(text, str):
-            return Reply(error=NO_MESSAGE, unread=1)
-        reason = "refusal" if isinstance(refusal, str) and refusal else STOPS.get(str(stop), stop)
-        reply = Reply(text, stop_reason=reason if isinstance(reason, str) else None)
-        return with_usage(reply, member(answer, "usage"), "prompt_tokens", "completion_tokens")
+        """Return the reply in a completion."""
+        return read_completion(answer)
