@@ -1,13 +1,16 @@
 """The wire: what may be sent, and what a message, its usage, a header or an error says, whatever shape it has."""
 
+import json
 import math
 import random
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from rag.providers.base import Reply
 
 NO_MESSAGE = "the server's answer is not a message"
 STOPS = {"stop": "end_turn", "length": "max_tokens", "content_filter": "refusal"}  # finish_reasons of Chat Completions
+SHAPELESS = (AttributeError, TypeError)  # of an SDK, where an answer is not of the kind that it expects
 MOST_TOKENS = 50_000_000  # of one call; a larger number is a mistake of the server
 
 
@@ -31,6 +34,31 @@ def sendable(text: str) -> str:
 def member(value: Any, name: str) -> Any:
     """Return a member of a mapping or an object, None if it has none."""
     return value.get(name) if isinstance(value, dict) else getattr(value, name, None)
+
+
+def shaped(call: Callable[[], Any], name: str, kind: type) -> Any:
+    """Return what a call of an SDK returns, if it has a member of this kind.
+
+    Raises json.JSONDecodeError if not, as the SDK does where an answer is no JSON at all.
+    """
+    try:
+        answer = call()
+    except SHAPELESS:
+        answer = None
+    if not isinstance(member(answer, name), kind):
+        raise json.JSONDecodeError(f"no {name}", "", 0)
+    return answer
+
+
+def requests_in(batch: Any) -> int:
+    """Return how many requests a batch has, as the service counts them.
+
+    >>> requests_in({"request_counts": {"succeeded": 3, "errored": 1}}), requests_in({})
+    (4, 0)
+    """
+    counts = member(batch, "request_counts")
+    numbers = counts if isinstance(counts, dict) else getattr(counts, "__dict__", {})
+    return sum(n for n in numbers.values() if isinstance(n, int))
 
 
 def read_message(message: Any) -> Reply:
