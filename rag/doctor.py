@@ -141,7 +141,7 @@ def _cache(path: Path) -> Iterator[Finding]:
         folder = home if home.is_dir() else home.parent
         yield Finding("folder", "can be written" if os.access(folder, os.W_OK) else "cannot be written",
                       good=os.access(folder, os.W_OK))  # fmt: skip
-    except RagError as error:
+    except (RagError, OSError) as error:
         yield Finding("cache", str(error).replace(str(path), path.name), good=False)
 
 

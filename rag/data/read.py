@@ -41,10 +41,10 @@ ENCODINGS = {  # by the first bytes; without a mark, UTF-16 is known by the NUL 
 
 def read_text(path: str | os.PathLike[str]) -> str:
     """Return the text of a file in UTF-8, UTF-16 or UTF-32, without its mark. Raises DataError if it is none."""
-    file, encoding = Path(path), ""
+    file, encoding = Path(path), "utf-8-sig"
     try:
         content = file.read_bytes()
-        encoding = encoding_of(content)
+        encoding = next((name for first, name in ENCODINGS.items() if re.match(first, content)), encoding)
         return content.decode(encoding)
     except FileNotFoundError:
         raise DataError(f"no file {file} (looked for {file.absolute()} from {Path.cwd()})") from None
@@ -55,15 +55,6 @@ def read_text(path: str | os.PathLike[str]) -> str:
         raise DataError(f"{file} is not {meant} (byte {error.start}); save it as UTF-8") from None
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
         raise DataError(f"cannot read {str(file)!r}: {getattr(error, 'strerror', None) or error}") from None
-
-
-def encoding_of(content: bytes) -> str:
-    """Return the encoding of a file by its first bytes: UTF-16 or UTF-32, else UTF-8.
-
-    >>> encoding_of("Hi".encode("utf-16-le")), encoding_of(b"Hi")
-    ('utf-16-le', 'utf-8-sig')
-    """
-    return next((name for first, name in ENCODINGS.items() if re.match(first, content)), "utf-8-sig")
 
 
 def read_json(path: str | os.PathLike[str]) -> Any:

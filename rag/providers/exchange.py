@@ -14,7 +14,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from rag.data.read import encoding_of
 from rag.errors import DataError, Waiting
 from rag.providers.base import Prompt, Reply
 from rag.providers.cache import digest, reply_key
@@ -167,7 +166,7 @@ def _lines(file: Path) -> list[bytes]:
         content = file.read_bytes()
     except OSError as error:
         raise DataError(f"cannot read {file}: {error.strerror or error}") from None
-    encoding = encoding_of(content)
+    encoding = json.detect_encoding(content)
     if not encoding.startswith("utf-8"):  # of Windows' shells
         content = content.decode(encoding, "replace").removeprefix("\ufeff").encode("utf-8", "replace")
     return [line.strip() for line in content.split(b"\n")]
