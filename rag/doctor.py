@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 from rag.errors import RagError
 from rag.prompts import JUDGE_SCHEMA, read_json_object
-from rag.providers.asking import Asking
+from rag.providers.asking import UNREADABLE, Asking
 from rag.providers.base import Prompt, Reply, spoken
 from rag.providers.batches import ClaudeBatches
 from rag.providers.cache import Cache
@@ -27,6 +27,7 @@ from rag.providers.claude import Claude
 from rag.providers.cost import Meter
 from rag.providers.keys import find_key, without
 from rag.providers.llms import PREFIXES, find_llm
+from rag.providers.messages import shaped
 from rag.providers.models import ROLES, check_model
 from rag.providers.sessions import Session
 from rag.providers.vectors import find_embedder
@@ -140,7 +141,7 @@ def _cache(path: Path) -> Iterator[Finding]:
         folder = home if home.is_dir() else home.parent
         yield Finding("folder", "can be written" if os.access(folder, os.W_OK) else "cannot be written",
                       good=os.access(folder, os.W_OK))  # fmt: skip
-    except RagError as error:
+    except (RagError, OSError) as error:
         yield Finding("cache", str(error).replace(str(path), path.name), good=False)
 
 
@@ -272,9 +273,9 @@ def _batches(session: Session) -> Finding:
     if not isinstance(provider, ClaudeBatches | Claude):
         return Finding("batches", "not for this kind of server")
     try:
-        provider.connect().messages.batches.list(limit=1)
+        shaped(lambda: provider.connect().messages.batches.list(limit=1), "data", list)
     except RagError as error:
         return Finding("batches", without("", error), good=False)
-    except anthropic.AnthropicError as error:
+    except (anthropic.AnthropicError, *UNREADABLE) as error:
         return Finding("batches", f"do not open ({type(error).__name__}): leave --batch away")
     return Finding("batches", "open", good=True)

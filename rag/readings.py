@@ -134,7 +134,9 @@ def exchange(
     reranker: str = "llm",
     watch: Watch | None = None,
     budget: float | None = None,
+    prices: Mapping[str, tuple[float, float]] | None = None,
     max_tokens: Mapping[str, int] | None = None,
+    max_errors: int | None = None,
 ) -> Backend:
     """Return the backend that writes prompts into a folder and reads replies from it, a stage at each call.
 
@@ -147,7 +149,9 @@ def exchange(
         reranker: as in `rag.live`.
         watch: called with role, number of replies and of prompts as each lands.
         budget: dollars for a service that embeds or reranks.
+        prices: as in `rag.live`.
         max_tokens: the most tokens of a reply, by role.
+        max_errors: as in `rag.live`.
 
     Raises:
         DataError: if a role is unknown, or no model is named.
@@ -160,16 +164,16 @@ def exchange(
     first = next(iter(named.values()))
     chosen: dict[str, str] = {str(role): named.get(role, first) for role in ROLES} | {"embed": embedder}
     kept = cache if isinstance(cache, Cache) else Cache(cache)
-    check_limits(max_tokens or {}, None)
+    check_limits(max_tokens or {}, max_errors)
     settings: dict[str, Any] = {"reranker": reranker, "watch": watch, "folder": Path(folder), "label": "exchange"}
-    settings |= {"meter": Meter(budget), "max_tokens": max_tokens or {}}
+    settings |= {"meter": Meter(budget, prices=prices or {}), "max_tokens": max_tokens or {}, "max_errors": max_errors}
     return of_session(Session(PROFILES["current"], chosen, kept, **settings), load_prompts(prompts))
 
 
 def collect(folder: str | os.PathLike[str]) -> list[Reading]:
     """Return the replies of an exchange as readings, sorted by role and key."""
     ledger = read_ledger(Path(folder))
-    replies = read_replies(Path(folder), ledger, Path(folder, "none"))
+    replies = read_replies(Path(folder), {key: role for key, (role, _) in ledger.items()})
     usable = [(key, *ledger[key], reply.text) for key, reply in replies.items() if not reply.error]
     made = [Reading(key, role, subject, text) for key, role, subject, text in usable]
     return sorted(made, key=lambda one: (one.role, one.key))

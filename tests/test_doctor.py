@@ -95,6 +95,15 @@ def test_a_bad_server_gets_a_diagnosis(place, monkeypatch):
     assert VOYAGE_KEY not in report + done.output
 
 
+@pytest.mark.parametrize("listing", [b"<html>", b"", b"[]", b"5", b"[" * 100_000, b"\xff\xfe{", {"data": None}])
+def test_batches_that_are_no_batches_get_a_diagnosis_and_the_report_is_written(place, monkeypatch, listing):
+    with in_environment(monkeypatch, ClaudeStub(answers)) as claude:
+        claude.batch = lambda *request: listing
+        done = doctor("--live", "--yes", "--embedder", "lsa")
+        assert done.exit_code == 0, done.exception
+    assert "batches: do not open" in (place / "rag-doctor.txt").read_text()
+
+
 def test_an_address_shows_neither_name_nor_password(monkeypatch):
     assert address("http://user:pw@host:80/secret?token=1") == "http://host:80"
     for wrong in ("", "host", "http://[", "http://h:port"):
@@ -110,6 +119,9 @@ def test_an_address_shows_neither_name_nor_password(monkeypatch):
         ("HTTP_PROXY", "::::", "FAIL answer: HTTP_PROXY"),
         ("all_proxy", "gopher://x", "FAIL answer: "),
         ("SSL_CERT_FILE", "/none", "SSL_CERT_FILE cannot be used (FileNotFoundError"),
+        ("SSLKEYLOGFILE", "/none/log", "SSLKEYLOGFILE"),
+        ("NO_PROXY", "[::1", "FAIL answer: NO_PROXY"),
+        ("ANTHROPIC_CUSTOM_HEADERS", "odd name: v", "FAIL answer: the header 'odd name' cannot be sent"),
         (
             "ANTHROPIC_API_KEY",
             "sk-schlüssel",

@@ -10,11 +10,12 @@ import typer
 from rich.text import Text
 
 from rag.cli.options import AsJson, Dataset, Limit, Live, Split, listed, taking
-from rag.cli.paying import confirm_cost, paid, progress, show_cost
+from rag.cli.paying import confirm_cost, paid, progress, remember, show_cost
 from rag.errors import DataError, InvalidValue
 from rag.report.terminal import Console
 
 OUT = Path("evaluation/results")
+SWEPT = "paid-sweep.jsonl"  # in --out, where a run may keep its own: what all starts have paid
 Level = Annotated[str, typer.Option(metavar="NAME", help="Level whose search, by LSA, finds the candidates: {levels}.")]
 K = Annotated[int, typer.Option("--k", metavar="N", help="Chunks that are kept.")]
 FetchK = Annotated[int, typer.Option("--fetch-k", metavar="N", help="Candidates offered to each reranker.")]
@@ -115,6 +116,7 @@ def sweep(
     Example: `rag sweep --levels basic,summary,hybrid --k 1,3,5 --metric recall`
     """
     from rag.data.datasets import load_dataset
+    from rag.data.write import writable
     from rag.evaluation.forecast import sweep_cost
     from rag.evaluation.sweep import grid
     from rag.evaluation.sweep import sweep as try_all
@@ -128,6 +130,9 @@ def sweep(
     about: dict[str, Any] = {"metric": metric, "seed": seed, "folder": dataset if Path(dataset).is_dir() else out}
     if live.named() == "live" or (live.named() == "exchange" and "voyage" in embedders + reranker):
         estimate = sweep_cost(data, settings, backend_of, **about)
+        if not live.estimate:
+            writable(out)
+            remember(sessions[0], out / SWEPT)
         confirm_cost(sessions[0], estimate, screen, live, checked=sessions)
     with shown:
         made = try_all(data, settings, backend_of, **about, progress=say)

@@ -37,8 +37,7 @@ def cache_prune(
 
     if model is None and days is None and not everything:
         raise DataError("nothing chosen to delete: give --model ID, --days N or --all")
-    if not cache.exists():
-        raise DataError(f"no cache {cache} (looked for {cache.absolute()})")
+    Cache(cache, fixed=True).close()  # or a sentence on why there is none
     Console().print(f"{Cache(cache).prune(model=model, days=days)} entries deleted from {cache}", soft_wrap=True)
 
 

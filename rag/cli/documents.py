@@ -8,7 +8,7 @@ import typer
 from rich.text import Text
 
 from rag.cli.options import Live, taking
-from rag.cli.paying import confirm, costs, progress
+from rag.cli.paying import LEDGER, confirm, paid, progress, remember
 from rag.report.terminal import Console
 
 
@@ -93,9 +93,11 @@ def summarize(
     screen = Console(stderr=True)
     shown, _, watch = progress(screen)
     backend = replace(live, embedder=None if live.named() == "offline" else "lsa").open(watch=watch)
+    if not live.estimate:
+        remember(backend.session, out.with_suffix(f".{LEDGER}"))
     confirm(backend, lambda dry: dry.summarizer(texts), screen, live)
     with shown:
         write_json(out, backend.summarizer(texts))
     if backend.session:
-        console().print(costs("Actual cost", backend.session.meter.table()))
+        console().print(paid(backend.session.meter))
     console().print(f"{len(texts):,} summaries by {backend.models['summarize']}, written to {out}", soft_wrap=True)

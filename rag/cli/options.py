@@ -122,7 +122,7 @@ class Live:
         who: dict[str, Any] = {"models": models, "prompts": self.prompts, **reranks}
         if name == "exchange" and self.exchange:
             who |= {"embedder": self.embedder or "lsa", "cache": self.cache, "watch": watch}
-            return exchange(self.exchange, **who, budget=self.budget, max_tokens=read_limits(self.max_tokens))
+            return exchange(self.exchange, **who, **self.limits())
         who |= {"profile": self.profile, "embedder": self.embedder}
         if name == "replay":
             return replay(self.cache, **who, max_tokens=read_limits(self.max_tokens))

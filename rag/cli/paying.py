@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Container, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -19,6 +20,7 @@ from rag.errors import DataError
 from rag.report.grid import Grid, Line
 from rag.report.terminal import Console
 
+LEDGER = "paid.jsonl"  # in --out: what all starts have paid
 EVERY = 10.0  # seconds between two lines of progress, and before the time left is said
 FEWEST_TIMED = 8  # replies
 Say = Callable[[str], None]
@@ -37,6 +39,12 @@ def pays(session: Any) -> bool:
     if session is None or session.mode != "live":
         return False
     return session.label is None or "voyage" in f"{session.models['embed']} {session.reranker}"
+
+
+def remember(session: Any, ledger: Path) -> None:
+    """Count what earlier starts have paid for the same results, and note there what this one pays."""
+    if pays(session):
+        session.meter.keep(ledger)
 
 
 def confirm_cost(

@@ -11,11 +11,10 @@ import typer
 from rich.text import Text
 
 from rag.cli.options import AsJson, Dataset, Limit, Live, Search, Split, chosen_levels, listed, taking
-from rag.cli.paying import confirm, confirm_cost, paid, pays, progress
+from rag.cli.paying import LEDGER, confirm, confirm_cost, paid, pays, progress, remember
 from rag.report.terminal import Console
 
 OUT = Path("evaluation/results")
-LEDGER = "paid.jsonl"  # in --out: what all starts have paid
 FREELY = 4  # calls to embed, rewrite, rerank and answer one question, for which nobody is asked
 NOT_RECORDED = (
     "No answer is recorded to this question with these settings: sentences are quoted. --backend live asks a model."
@@ -94,7 +93,7 @@ def _begin(backend: Any, levels: Any, data: Any, out: Path, *, answers: bool) ->
     writable(out)
     if pays(backend.session):
         backend.session.check(["embed", *roles_asked(levels, answers=answers, summaries=bool(data.summaries))])
-        backend.session.meter.keep(out / LEDGER)
+    remember(backend.session, out / LEDGER)
 
 
 def _about_unanswerable(data: Any) -> list[str]:

@@ -10,7 +10,7 @@ import typer
 from rich.text import Text
 
 from rag.cli.options import AsJson, Live, listed, read_pairs, taking
-from rag.cli.paying import confirm, costs, progress
+from rag.cli.paying import LEDGER, confirm, paid, progress, remember
 from rag.report.terminal import Console
 
 Metrics = Annotated[
@@ -57,13 +57,14 @@ def score(
     home = out or (sources[0] if sources[0].is_dir() else sources[0].parent) / "scores"
     if not live.estimate:
         writable(home)
+        remember(backend.session, home / LEDGER)
     confirm(backend, lambda dry: score_all(records, chosen, assessor(dry), dry.embedder), screen, live)
     with shown:
         found = score_all(records, chosen, assessor(backend), backend.embedder, progress=say)
-    cost = backend.session.meter.table() if backend.session and backend.name != "recorded" else []
+    meter = backend.session.meter if backend.session and backend.name != "recorded" else None
     for scores in found.values():
-        scores.save(home, {"backend": backend.name, "cost": cost})
-    _print_found(found, cost, home, as_json=as_json)
+        scores.save(home, {"backend": backend.name, "cost": meter.table() if meter else []})
+    _print_found(found, meter, home, as_json=as_json)
 
 
 def _metrics(named: str | None, aspects: list[str] | None, strictness: int) -> Any:
@@ -82,14 +83,14 @@ def _backend(live: Live, chosen: Any, watch: Any) -> Any:
     return (live if embeds or live.named() == "offline" else replace(live, embedder="lsa")).open(watch=watch)
 
 
-def _print_found(found: Mapping[str, Any], cost: list[dict[str, Any]], home: Path, *, as_json: bool) -> None:
+def _print_found(found: Mapping[str, Any], meter: Any, home: Path, *, as_json: bool) -> None:
     if as_json:
         print(json.dumps({name: [one._asdict() for one in scores.means()] for name, scores in found.items()}, indent=2))
         return
     print_scores(found)
     console = Console()
-    if cost:
-        console.print(costs("Actual cost", cost))
+    if meter and meter.stages:
+        console.print(paid(meter))
     console.print(f"Every value with its reason and verdicts: {home.resolve()}", soft_wrap=True)
 
 

@@ -10,7 +10,7 @@ from typer.core import TyperGroup
 
 from rag.cli.documents import Out, console
 from rag.cli.options import Command, Live, taking
-from rag.cli.paying import confirm, costs, progress
+from rag.cli.paying import LEDGER, confirm, paid, progress, remember
 from rag.errors import DataError
 from rag.report.terminal import Console
 from rag.types import Chunk, Question
@@ -95,11 +95,13 @@ def _synthesise(corpus: list[Chunk], n: int, out: Path, live: Live, settings: di
     backend = replace(live, embedder=live.embedder or "lsa").open(watch=watch)
     most = settings["max_tries"]
     often = f"as if nothing were rejected: with {most} attempts per question, at most {most} times that"
+    if not live.estimate:
+        remember(backend.session, out.with_suffix(f".{LEDGER}"))
     confirm(backend, work, screen, live, notes=[often])
     with shown:
         made = work(backend, on_round=lambda so_far: write_json(out, so_far.questions))
     write_json(out, made.questions)
-    console().print(costs("Actual cost", backend.session.meter.table()))
+    console().print(paid(backend.session.meter))
     return str(made.summary())
 
 

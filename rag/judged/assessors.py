@@ -20,6 +20,8 @@ from rag.judged.reading import Ruling
 from rag.judged.tasks import Check, Classify, Embed, Entities, Extract, Guess, Guessed, Statements, Task, Useful
 from rag.lexical import sentences, terms
 from rag.providers.base import LLM, Embedder, Reply, complete_usable, embed
+from rag.providers.cache import digest
+from rag.providers.cost import Meter
 
 
 class Failure(NamedTuple):
@@ -39,9 +41,11 @@ class Assessor:
 
 def assessor(backend: Backend) -> Assessor:
     """Return who makes the small decisions of the judged metrics: the judge's model, or the offline stand-in."""
-    if backend.session is None:
+    session = backend.session
+    if session is None:
         return overlap_assessor()
-    return (dry_assessor if backend.session.mode == "dry" else llm_assessor)(backend.session.llm("judge"))
+    llm = session.llm("judge")
+    return dry_assessor(llm, session.meter) if session.mode == "dry" else llm_assessor(llm)
 
 
 # ---------------------------------------------------------------------------------------------- by an LLM
@@ -75,12 +79,16 @@ def _result(task: Task, reply: Reply) -> Any:
         return Failure(f"{cut}{error}")
 
 
-def dry_assessor(llm: LLM) -> Assessor:
+def dry_assessor(llm: LLM, meter: Meter) -> Assessor:
     """Return an assessor for a dry run: it shows ``llm`` every prompt, and takes stand-ins where no reply fits."""
 
     def perform(tasks: Sequence[Task], _: Embedder) -> list[Any]:
         replies = llm.complete([task.prompt() for task in tasks])
         found = [_result(task, reply) for task, reply in zip(tasks, replies, strict=True)]
+        if any(
+            isinstance(task, Statements) and isinstance(one, Failure) for task, one in zip(tasks, found, strict=True)
+        ):
+            meter.bounds.add("judge")  # a text without statements is not checked
         return [_usual(task) if isinstance(one, Failure) else one for task, one in zip(tasks, found, strict=True)]
 
     return Assessor(llm.name, perform)
@@ -93,7 +101,10 @@ def _usual(task: Task) -> Any:
         return [yes] * len(task.statements)
     if isinstance(task, Classify):
         return [yes] * len(task.answer), [yes] * len(task.reference)
-    if isinstance(task, Statements | Guess | Extract):
+    if isinstance(task, Statements):  # as different as what they were asked about, whatever words the text has
+        first, *others = _sentences(task.text) or (task.text,)
+        return [f"{digest(task.question)[:4]} {first}", *others]
+    if isinstance(task, Guess | Extract):
         return _STAND_INS[type(task)](task, {})
     return ["entity"] if isinstance(task, Entities) else yes
 

@@ -116,10 +116,15 @@ def _record(number: int, row: Mapping[str, Any]) -> Record:
 
 
 def records_of(run: Run) -> list[Record]:
-    """Return a run's rows as records; a row whose answer failed has no response."""
+    """Return a run's rows as records; a row whose answer failed has no response.
+
+    Of a run with repeats these are the rows of the first: a question's repeats are no further questions.
+    """
+    first = min((row.repeat for row in run.rows), default=1)
     return [
         Record(row.id, row.question, row.contexts, None if row.status == "error" else row.answer, row.reference)
         for row in run.rows
+        if row.repeat == first
     ]
 
 

@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 
 from rag.errors import MissingKey, ProviderError, check_at_least
 from rag.providers.base import Prompt, Reply
-from rag.providers.keys import check_network, find_address, find_key, without
+from rag.providers.keys import connected, find_address, find_key, proxies, without
 from rag.providers.messages import NO_MESSAGE, Trouble, asked_to_wait, growing, message_of
 
 TRIES = 6
@@ -30,7 +30,8 @@ LONGEST_WAIT = 120.0  # seconds; a service that asks for more is not waited for
 PASSING = (408, 409, 429)  # and 500 and above: may be asked again
 OWN_FAULT = (400, 413, 422)  # concerns the one prompt, unless it is every prompt's
 EARLY = 3  # so many first prompts of a role, refused with the same words, end the run
-FOR_GOOD = re.compile(r"credit balance|spend limit|insufficient_quota|exceeded your current quota", re.IGNORECASE)
+FOR_GOOD = re.compile(r"credit balance|spend.limit|insufficient_quota|exceeded your current quota", re.IGNORECASE)
+BEGUN = ("ReadError", "ReadTimeout", "RemoteProtocolError", "WriteError", "WriteTimeout", "CloseError", "DecodingError")
 
 UNREADABLE = (json.JSONDecodeError, UnicodeDecodeError, RecursionError)  # what an SDK raises where an answer is no JSON
 
@@ -106,17 +107,12 @@ class Asking:
             ProviderError: without the SDK, or where the environment allows no connection.
         """
         if self._client is None:
-            check_network()
             try:
                 self._key = find_key(*self.keys, given=self._given_key)
             except MissingKey:
                 if self.base_url == self.home:
                     raise
-            try:
-                self._client = self.client(self._key or "none")
-            except ImportError:
-                extra = f"pip install 'staged-rag[{self.sdk}]'"
-                raise ProviderError(f"{self.model} needs the package {self.sdk}: {extra}") from None
+            self._client = connected(lambda: self.client(self._key or "none"), self.model, self.sdk)
             weakref.finalize(self, self._client.close)
         return self._client
 
@@ -212,7 +208,7 @@ class Asking:
             self._reached = True
             return self.trouble(prompt.role, error)
         except errors.APIConnectionError as error:
-            began = type(error.__cause__).__name__ not in ("ConnectError", "ConnectTimeout")
+            began = type(error.__cause__).__name__ in BEGUN
             if last_connection and not (began or self._reached):
                 raise self._unreachable(prompt.role) from None
             return Trouble(f"no connection ({without(self._key, error)})", charged=began)
@@ -267,8 +263,8 @@ class Asking:
     def trouble(self, role: str, error: Any) -> Trouble:
         """Return what an error status means for a prompt. Raises ProviderError if it is for good, whoever asks."""
         status, said = error.status_code, self.said(error)
-        over = str(getattr(error, "error_code", None) or "").endswith("spend_limit_reached")
-        if over or FOR_GOOD.search(said):
+        codes = [str(getattr(error, name, None)) for name in ("error_code", "code", "type")]
+        if FOR_GOOD.search(" ".join([said, *codes])):
             raise self.error(role, error) from None
         if status in OWN_FAULT:
             return Trouble(said, own=True)
@@ -289,12 +285,14 @@ class Asking:
             404: f"choose another model (--model {role}=ID, or models={{{role!r}: ID}})",
             429: "raise the spend limit of your account",
         }
+        if error.status_code == 404 and "model" not in self.said(error).lower():
+            remedies[404] = f"check {self.variable}, or {remedies[404]}"
         remedy = remedies.get(error.status_code, "the request does not fit this model")
         remedy = remedies[402] if "credit" in self.said(error).lower() else remedy
         return self._refused(role, self.said(error), remedy)
 
     def _unreachable(self, role: str) -> ProviderError:
-        return self._refused(role, "cannot be reached", "check the network and the address")
+        return self._refused(role, "cannot be reached", f"check the network and the address{proxies()}")
 
     def _refused(self, role: str, said: str, remedy: str) -> ProviderError:
         return ProviderError(f"{role}: {self.model} at {urlsplit(self.base_url).hostname}: {said}; {remedy}")

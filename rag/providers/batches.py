@@ -12,6 +12,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,7 @@ from rag.providers.cache import Cache, digest, reply_key
 from rag.providers.cache_file import reply_value
 from rag.providers.claude import Claude
 from rag.providers.keys import without
-from rag.providers.messages import growing, member, read_message
+from rag.providers.messages import SHAPELESS, growing, member, read_message, requests_in, shaped
 
 if TYPE_CHECKING:
     import anthropic
@@ -159,7 +160,7 @@ class ClaudeBatches(Claude):
             nonlocal cut_off
             found = self._find_again(client, role, base, list(prompts)) if cut_off else ""
             cut_off = True
-            return found or str(client.messages.batches.create(requests=requests).id)
+            return found or str(shaped(lambda: client.messages.batches.create(requests=requests), "id", str).id)
 
         return self.patiently(role, make)
 
@@ -172,16 +173,18 @@ class ClaudeBatches(Claude):
 
         known = set(self.cache.pending(base))
         try:
-            page = client.messages.batches.list(limit=LISTED)
-        except (anthropic.NotFoundError, anthropic.APIConnectionError, anthropic.InternalServerError):
+            page = self.patiently(
+                role, lambda: shaped(lambda: client.messages.batches.list(limit=LISTED), "data", list)
+            )
+        except anthropic.NotFoundError:
             return ""
-        for batch in page.data or []:
-            counts = vars(batch.request_counts).values()
-            if batch.id in known or sum(n for n in counts if isinstance(n, int)) != len(keys):
+        for batch in page.data:
+            name = str(member(batch, "id"))
+            if name in known or requests_in(batch) != len(keys):
                 continue
-            if self._ended(client, batch.id, role) and self._first_id(client, batch.id, role) in keys:
-                log.info("%s: batch %s had been made after all", self.model, batch.id)
-                return str(batch.id)
+            if self._ended(client, name, role) and self._first_id(client, name, role) in keys:
+                log.info("%s: batch %s had been made after all", self.model, name)
+                return name
         return ""
 
     def _first_id(self, client: "anthropic.Anthropic", name: str, role: str) -> str | None:
@@ -203,11 +206,12 @@ class ClaudeBatches(Claude):
         Raises:
             ProviderError: if lines failed for a reason that holds for all of them.
         """
-        if not self._ended(client, name, role):
+        batch = self._ended(client, name, role)
+        if not batch:
             self.cache.collected(name)
             return
         for_good = ""
-        for line in self._lines(client, name, role):
+        for line in self._lines(client, name, role, requests_in(batch)):
             key, kind, reply = self._read_line(line, role)
             if reply is None or (reply.error and key not in left):
                 failed[key] = kind
@@ -237,8 +241,8 @@ class ClaudeBatches(Claude):
         own = member(error, "type") in OWN_FAULT
         return key, said, Reply(error=f"{role}: {said}, after 1 try, in a batch") if own else None
 
-    def _lines(self, client: "anthropic.Anthropic", name: str, role: str) -> Iterator[Any]:
-        """Yield the lines of a batch's results, each once, read again from the beginning where they break off.
+    def _lines(self, client: "anthropic.Anthropic", name: str, role: str, n: int = 0) -> Iterator[Any]:
+        """Yield the n lines of a batch's results, each once, read again from the beginning where some are missing.
 
         Raises:
             ProviderError: if they break off each time; the batch is then read by the next run.
@@ -246,28 +250,38 @@ class ClaudeBatches(Claude):
         import anthropic
         import httpx2
 
+        broken = (httpx2.HTTPError, httpx2.StreamError, anthropic.AnthropicError, ValueError, RecursionError)
         seen: set[str] = set()
         for attempt in range(self.tries):
-            try:
-                for line in self._known(role, lambda: client.messages.batches.results(name)):
-                    if (key := str(member(line, "custom_id"))) not in seen:
+            whole = False
+            with suppress(*broken, *SHAPELESS):
+                lines = self._known(role, lambda: client.messages.batches.results(name))
+                if lines is None:  # they are not kept for ever
+                    return
+                for line in lines:
+                    key = member(line, "custom_id")
+                    if isinstance(key, str) and key not in seen:
                         seen.add(key)
                         yield line
+                whole = True
+            if whole and len(seen) >= n:
                 return
-            except (httpx2.HTTPError, httpx2.StreamError, anthropic.APIConnectionError, ValueError, RecursionError):
-                if attempt + 1 < self.tries:
-                    self.wait(growing(attempt))
-        raise self._refused(
-            role, f"the results of batch {name} break off after {len(seen)} lines", "what came is kept; start again"
-        )
+            if attempt + 1 < self.tries:
+                self.wait(growing(attempt))
+        if not (whole and seen):
+            said = f"the results of batch {name} break off after {len(seen)} lines"
+            raise self._refused(role, said, "what came is kept; start again")
 
-    def _ended(self, client: "anthropic.Anthropic", name: str, role: str) -> bool:
-        """Wait until a batch has ended; False if the service does not know it (any more)."""
+    def _ended(self, client: "anthropic.Anthropic", name: str, role: str) -> Any:
+        """Wait until a batch has ended, and return it; None if the service does not know it or its results any more."""
         while True:
-            batch = self._known(role, lambda: client.messages.batches.retrieve(name))
+            batch = self._known(
+                role, lambda: shaped(lambda: client.messages.batches.retrieve(name), "processing_status", str)
+            )
             if batch is None or batch.processing_status == "ended":
-                return batch is not None
-            log.info("%s: batch %s, %s requests under way", self.model, name, batch.request_counts.processing)
+                return batch if member(batch, "results_url") else None
+            left = member(member(batch, "request_counts"), "processing")
+            log.info("%s: batch %s, %s requests under way", self.model, name, left)
             self.wait(POLL)
 
     # ------------------------------------------------------------------------------------------ patience

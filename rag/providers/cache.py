@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, Protocol, Self, runtime_checkable
 
 from rag.errors import DataError
 from rag.providers.base import LLM, Embedder, Kind, Prompt, Vectors
-from rag.providers.cache_file import REMEDY, checksum, connect, has_sums
+from rag.providers.cache_file import REMEDY, above, check_room, checksum, connect, has_sums, is_there
 
 
 @runtime_checkable
@@ -82,7 +82,7 @@ class Cache:
         self.path, self.fixed = None if path is None else Path(path), fixed
         self._lock = threading.RLock()
         self._opened: sqlite3.Connection | None = None
-        if self.path is None or fixed or self.path.exists() or not _parent(self.path).is_dir():
+        if self.path is None or fixed or is_there(self.path) or not above(self.path).is_dir():
             _ = self._db
 
     remedy = "record it with the live backend and the same settings"  # where a reply is missing
@@ -140,6 +140,11 @@ class Cache:
     def is_there(self) -> bool:
         """Tell whether a look into it would not make the file."""
         return self._opened is not None or bool(self.path and self.path.exists())
+
+    def check_room(self) -> None:
+        """Raise DataError if the disk has no room for what is about to be paid for."""
+        if self.path:
+            check_room(self.path)
 
     def peek(self, keys: Sequence[str]) -> dict[str, bytes]:
         """Do as `get` does, without making a file that is not there."""
@@ -277,8 +282,3 @@ def recorded_base(provider: Remote | RemoteEmbedder, cache: Cache, *, replay: bo
     """Return the digest of a server's address; in a replay, of the one server that the recording came from."""
     known = cache.bases(provider.model) if replay else []
     return known[0] if len(known) == 1 else digest(provider.base_url)
-
-
-def _parent(path: Path) -> Path:
-    """Return the nearest folder above a file that exists, or what stands in its place."""
-    return next((one for one in path.absolute().parents if one.exists()), path.parent)

@@ -6,6 +6,7 @@ program, of a newer version of this package, or with damaged pages is one senten
 
 import json
 import os
+import shutil
 import sqlite3
 import zlib
 from collections import Counter
@@ -18,6 +19,7 @@ from rag.errors import DataError
 from rag.providers.base import Reply, Vectors
 
 VERSION = 2  # 1 had no checksums, no roles of batches, no claims
+ROOM = 5_000_000  # bytes of a disk, below which nothing is paid for
 WAIT = 60  # seconds for another process that writes
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS entries (
@@ -92,6 +94,27 @@ def _understood(db: sqlite3.Connection, path: Path | None) -> sqlite3.Connection
 
 def _columns(db: sqlite3.Connection, table: str) -> set[str]:
     return {row[1] for row in db.execute(f"PRAGMA table_info({table})")}
+
+
+def is_there(path: Path) -> bool:
+    """Tell whether there is something to open, if only to hear why it cannot be (a name that is too long)."""
+    try:
+        return path.exists()
+    except OSError:
+        return True
+
+
+def above(path: Path) -> Path:
+    """Return the nearest folder above a file that exists, or what stands in its place."""
+    return next((one for one in path.absolute().parents if one.exists()), path.parent)
+
+
+def check_room(path: Path) -> None:
+    """Raise DataError if the disk of a cache has no room for what is about to be paid for."""
+    disk = shutil.disk_usage(above(path.resolve()))
+    if disk.free < min(ROOM, disk.total):
+        left = f"{disk.free / 1e6:.1f} MB left, too few to keep replies; make room, or name another with --cache"
+        raise DataError(f"the disk of the cache {path} has {left}")
 
 
 def has_sums(db: sqlite3.Connection) -> bool:

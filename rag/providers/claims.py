@@ -22,10 +22,13 @@ LOOK = 1.0  # seconds between two looks at what others ask for
 def claimed(cache: Cache, keys: Sequence[str]) -> Iterator[list[str]]:
     """Return, for the length of a ``with`` block, those of the keys that nobody else is asking for.
 
+    Raises DataError where the disk has no room for the replies.
+
     >>> with claimed(cache := Cache(), ["a", "b"]) as mine, claimed(cache, ["b", "c"]) as others:
     ...     mine, others
     (['a', 'b'], ['c'])
     """
+    cache.check_room()
     owner = f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}"
     try:
         mine = claim(cache, keys, owner)

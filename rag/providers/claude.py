@@ -102,8 +102,8 @@ class Claude(Asking):
 
     @staticmethod
     def address(given: str) -> str:
-        """Return an address without the version, which the SDK adds."""
-        return given.removesuffix("/v1").rstrip("/")
+        """Return an address without the version and the page, which the SDK adds."""
+        return given.removesuffix("/messages").removesuffix("/v1").rstrip("/")
 
     def client(self, key: str) -> "anthropic.Anthropic":
         """Return a new client of the SDK."""

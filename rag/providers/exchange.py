@@ -2,23 +2,27 @@
 
 ``FOLDER/MODEL.jsonl`` gets the prompts that have no reply yet, in the form that OpenAI's batch interface and
 ``vllm run-batch`` read, sorted by their keys, which is an order that tells nothing. What answers them puts replies into
-any other ``.jsonl`` file beside it: batch lines, or ``{"custom_id": …, "text": …}``. The next call reads them. So a
-cluster, a batch service or people can do the work, and everything else stays as it is.
+any other ``.jsonl`` file beside it: batch lines, or ``{"custom_id": …, "text": …}``; either may also be added to the
+prompts' own lines. The next call reads them. So a cluster, a batch service or people can do the work, and everything
+else stays as it is.
 """
 
 import json
 import re
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from rag.errors import DataError, Waiting
 from rag.providers.base import Prompt, Reply
 from rag.providers.cache import digest, reply_key
-from rag.providers.messages import joined, read_count
+from rag.providers.keys import without
+from rag.providers.messages import STOPS, joined, member, read_completion, read_count, said_in
 
-STOPS = {"length": "max_tokens", "content_filter": "refusal"}  # a finish_reason of Chat Completions; else end_turn
 UNREADABLE = (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError, OverflowError)
+ANSWERED = ("text", "response", "error")  # what the line of a prompt does not have
+FAILED = 400  # and above: the status of a failure
 LEDGER = "asked.json"  # role and subject of every prompt that was written, by its key; not for those who reply
 
 
@@ -57,15 +61,16 @@ class Exchange:
         if self.folder is None:
             raise DataError(f"{self.model} has no folder to exchange prompts and replies in (--exchange FOLDER)")
         keys = [self.key(prompt) for prompt in prompts]
-        known = read_ledger(self.folder)
-        there = read_replies(self.folder, known.keys() | set(keys), self._outbox)
+        asked, known = dict(zip(keys, prompts, strict=True)), read_ledger(self.folder)
+        roles = {key: role for key, (role, _) in known.items()} | {key: prompt.role for key, prompt in asked.items()}
+        there = read_replies(self.folder, roles)
         for i, key in enumerate(keys):
             if on_reply and key in there:
                 on_reply(i, there[key])
-        missing = {key: prompt for key, prompt in zip(keys, prompts, strict=True) if key not in there}
+        missing = {key: prompt for key, prompt in asked.items() if key not in there}
         if missing:
             self._write(missing, known)
-            raise self._waiting(missing, len(set(keys)))
+            raise self._waiting(missing, len(asked))
         return [there[key] for key in keys]
 
     @property
@@ -90,9 +95,12 @@ class Exchange:
     def _waiting(self, missing: Mapping[str, Prompt], n: int) -> Waiting:
         some = ", ".join(key[:12] for key in sorted(missing)[:3])
         role = next(iter(missing.values())).role
+        near = sorted(file.name for file in self._outbox.parent.glob("*json*") if file.suffix != ".jsonl")
+        near.remove(LEDGER)
+        unread = f" ({', '.join(near[:3])}: not read)" if near else ""
         return Waiting(
             f"{role}: {len(missing)} of {n} prompts have no reply yet ({some}{' …' if len(missing) > 3 else ''}). They"
-            f" are in {self._outbox}; put the replies into another .jsonl file beside it, then call this again"
+            f" are in {self._outbox}; put the replies into another .jsonl file beside it{unread}, then call this again"
         )
 
 
@@ -107,21 +115,22 @@ def _put(path: Path, text: str) -> None:
         raise DataError(f"cannot write {path}: {error.strerror or error}") from None
 
 
-def read_ledger(folder: Path) -> dict[str, Sequence[str]]:
+def read_ledger(folder: Path) -> dict[str, tuple[str, str]]:
     """Return role and subject of every prompt that was ever written into a folder, by its key."""
     try:
         ledger = json.loads((folder / LEDGER).read_text(encoding="utf-8"))
-        return {str(key): tuple(map(str, about)) for key, about in ledger.items()}
+        return {str(key): (str(role), str(subject)) for key, (role, subject) in ledger.items()}
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
         raise DataError(f"{folder / LEDGER} cannot be read ({type(error).__name__}); delete it to begin anew") from None
 
 
-def read_replies(folder: Path, known: Container[str], outbox: Path) -> dict[str, Reply]:
-    """Return the replies in a folder's ``.jsonl`` files by their keys; files of prompts are passed over.
+def read_replies(folder: Path, roles: Mapping[str, str]) -> dict[str, Reply]:
+    """Return the replies in a folder's ``.jsonl`` files by their keys; prompts without a reply are passed over.
 
-    A reply stands in the place of an engine's failure, whichever comes first.
+    ``roles`` are those of all prompts that were asked, by their keys. A reply stands in the place of an engine's
+    failure, whichever comes first.
 
     Raises:
         DataError: naming every line that is no reply, has an unknown id, or answers twice and differently.
@@ -129,50 +138,62 @@ def read_replies(folder: Path, known: Container[str], outbox: Path) -> dict[str,
     found: dict[str, Reply] = {}
     problems: list[str] = []
     for file in sorted(folder.glob("*.jsonl")):
-        for number, line in enumerate([] if file == outbox else _lines(file), 1):
+        for number, line in enumerate(_lines(file), 1):
+            place = f"{file.name}, line {number}"
             try:
-                content = json.loads(line or "null")
-                if content is None or ("body" in content and "method" in content):  # a prompt of another model
+                content = json.loads(line or b"null")
+                if content is None or ("body" in content and not any(map(content.get, ANSWERED))):
                     continue
-                key, reply = str(content["custom_id"]), _reply(content)
+                key = str(content["custom_id"])
+                reply = _reply(content, roles.get(key, ""), place)
             except UNREADABLE as error:
-                problems.append(f"{file.name}, line {number}: no reply in it ({type(error).__name__}: {error})")
+                problems.append(f"{place}: no reply in it ({type(error).__name__}: {error})")
                 continue
-            if key not in known:
-                problems.append(f"{file.name}, line {number}: the id {key[:80]!r} was never asked")
+            if key not in roles:
+                problems.append(f"{place}: the id {key[:80]!r} was never asked")
             elif key not in found or found[key].error:
                 found[key] = reply
-            elif not reply.error and found[key] != reply:
-                problems.append(f"{file.name}, line {number}: another reply to {key[:12]}…")
+            elif not reply.error and (found[key].text, found[key].stop_reason) != (reply.text, reply.stop_reason):
+                problems.append(f"{place}: another reply to {key[:12]}…")
     if problems:
         raise DataError(f"{len(problems)} lines of the replies in {folder} cannot be used", problems)
     return found
 
 
-def _lines(file: Path) -> list[str]:
-    """Return the lines of a file, without white space around them. Raises DataError if it cannot be read."""
+def _lines(file: Path) -> list[bytes]:
+    """Return the lines of a file in UTF-8, without white space around them. Raises DataError if it cannot be read."""
     try:
-        return [line.strip() for line in file.read_text(encoding="utf-8-sig", errors="replace").split("\n")]
+        content = file.read_bytes()
     except OSError as error:
         raise DataError(f"cannot read {file}: {error.strerror or error}") from None
+    encoding = json.detect_encoding(content)
+    if not encoding.startswith("utf-8"):  # of Windows' shells
+        content = content.decode(encoding, "replace").removeprefix("\ufeff").encode("utf-8", "replace")
+    return [line.strip() for line in content.split(b"\n")]
 
 
-def _reply(content: Mapping[str, Any]) -> Reply:
+def _reply(content: Mapping[str, Any], role: str, place: str) -> Reply:
     """Return the reply in a line, whatever engine wrote it. Raises one of UNREADABLE if there is none."""
-    if "text" in content:
-        stop = content.get("stop_reason")
-        return Reply(_text(content["text"]), stop_reason=stop if stop and isinstance(stop, str) else "end_turn")
     response = content.get("response") or {}
     body = response.get("body", response)  # some engines put the completion directly under response
-    if content.get("error") or int(response.get("status_code") or 200) >= 400:
-        return Reply(error=f"the engine says {json.dumps(content.get('error') or body)[:200]}")
-    choice, usage = body["choices"][0], body.get("usage") or {}
-    return Reply(
-        _text(choice["message"]["content"]),
-        stop_reason=STOPS.get(choice.get("finish_reason") or "", "end_turn"),
-        input_tokens=read_count(usage.get("prompt_tokens")) or 0,
-        output_tokens=read_count(usage.get("completion_tokens")) or 0,
-    )
+    status = int(response.get("status_code") or 200)
+    if content.get("error") or member(body, "error") or status >= FAILED:
+        said = said_in(content.get("error")) or said_in(body) or json.dumps(content.get("error") or body)
+        code = f"{status} " if status >= FAILED else ""
+        return Reply(error=f"{role}: {code}{without('', said)[:300]} ({place}; delete it to ask again)")
+    if "text" in content:
+        return Reply(
+            _text(content["text"]), stop_reason=_stop(content.get("stop_reason") or content.get("finish_reason"))
+        )
+    reply, usage = read_completion({"choices": member(body, "choices")}), member(body, "usage")
+    if reply.error:
+        raise ValueError("neither a text nor a completion")
+    given, written = (read_count(member(usage, name)) or 0 for name in ("prompt_tokens", "completion_tokens"))
+    return replace(reply, stop_reason=_stop(reply.stop_reason), input_tokens=given, output_tokens=written)
+
+
+def _stop(reason: Any) -> str:
+    return STOPS.get(reason, reason) if isinstance(reason, str) else "end_turn"
 
 
 def _text(content: Any) -> str:

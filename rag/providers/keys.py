@@ -2,14 +2,17 @@
 
 import os
 import re
-from functools import cache
+from collections.abc import Callable
+from typing import Any
 from urllib.parse import urlsplit
 
 from rag.errors import DataError, MissingKey, ProviderError
 
 PLACEHOLDER = re.compile(r"\bhere\b|\byour\b|^your|_key$|[<>\s*…]|\.\.\.|x{4}|placeholder|change.?me", re.I)
 
-NETWORK = {"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR"}
+NETWORK = {"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR", "SSLKEYLOGFILE"}
+HEADER = re.compile(r"[!#$%&'*+.^`|~\w-]+", re.ASCII)  # the name of one
+HEADERS = "OPENAI_ORG_ID, OPENAI_PROJECT_ID and ANTHROPIC_CUSTOM_HEADERS"
 KEY_LIKE = re.compile(r"\b(?:sk|pa|al)-[A-Za-z0-9_-]{16,}")
 
 
@@ -52,6 +55,8 @@ def find_address(variable: str, home: str, given: str | None = None) -> str:
     try:
         parts = urlsplit(address)
         good = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port > 0)
+        (parts.hostname or "").encode("idna")
+        good = good and address.isprintable() and " " not in address
     except ValueError:
         good = False
     if not good:
@@ -59,19 +64,45 @@ def find_address(variable: str, home: str, given: str | None = None) -> str:
     return address
 
 
-def check_network() -> None:
-    """Raise ProviderError if the environment names proxies or certificates with which no connection can be made."""
-    _try_network(tuple((name, value) for name, value in sorted(os.environ.items()) if name.upper() in NETWORK))
+def connected(make: Callable[[], Any], model: str, sdk: str) -> Any:
+    """Return the client that ``make`` makes with an SDK.
 
-
-@cache
-def _try_network(named: tuple[tuple[str, str], ...]) -> None:
-    if not named:
-        return
+    Raises:
+        ProviderError: without the SDK, or where the environment names proxies, certificates or headers with which no
+            connection can be made.
+    """
     import httpx2
 
     try:
-        httpx2.Client().close()
-    except (ImportError, OSError, ValueError, httpx2.InvalidURL) as error:
-        names, why = ", ".join(name for name, _ in named), f"{type(error).__name__}: {without('', error)}"
-        raise ProviderError(f"{names} cannot be used ({why}): mend or unset what is wrong of it") from None
+        if _of_network():  # before the SDK, whose half-made clients complain when they go
+            httpx2.Client().close()
+        client = make()
+    except ImportError as error:
+        if error.name:
+            raise ProviderError(f"{model} needs the package {sdk}: pip install 'staged-rag[{sdk}]'") from None
+        raise _unusable(error) from None  # the proxy needs a package
+    except (OSError, ValueError, httpx2.InvalidURL) as error:
+        raise _unusable(error) from None
+    for name, value in client.default_headers.items():
+        if isinstance(value, str) and not (HEADER.fullmatch(name) and value.isascii() and value.isprintable()):
+            raise ProviderError(
+                f"the header {name[:40]!r} cannot be sent: mend or unset what sets it (as {HEADERS} do)"
+            )
+    return client
+
+
+def proxies() -> str:
+    """Return what a message says of proxies that may stand in the way: nothing without any."""
+    named = [name for name in _of_network() if name.upper().endswith("_PROXY") and name.upper() != "NO_PROXY"]
+    return f", and {', '.join(named)}" if named else ""
+
+
+def _of_network() -> list[str]:
+    return [name for name in sorted(os.environ) if name.upper() in NETWORK]
+
+
+def _unusable(error: Exception) -> ProviderError:
+    why = f"{type(error).__name__}: {without('', error)}"
+    return ProviderError(
+        f"{', '.join(_of_network()) or 'the environment'} cannot be used ({why}): mend or unset what is wrong of it"
+    )

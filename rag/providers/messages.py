@@ -1,12 +1,16 @@
 """The wire: what may be sent, and what a message, its usage, a header or an error says, whatever shape it has."""
 
+import json
 import math
 import random
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from rag.providers.base import Reply
 
 NO_MESSAGE = "the server's answer is not a message"
+STOPS = {"stop": "end_turn", "length": "max_tokens", "content_filter": "refusal"}  # finish_reasons of Chat Completions
+SHAPELESS = (AttributeError, TypeError)  # of an SDK, where an answer is not of the kind that it expects
 MOST_TOKENS = 50_000_000  # of one call; a larger number is a mistake of the server
 
 
@@ -32,6 +36,31 @@ def member(value: Any, name: str) -> Any:
     return value.get(name) if isinstance(value, dict) else getattr(value, name, None)
 
 
+def shaped(call: Callable[[], Any], name: str, kind: type) -> Any:
+    """Return what a call of an SDK returns, if it has a member of this kind.
+
+    Raises json.JSONDecodeError if not, as the SDK does where an answer is no JSON at all.
+    """
+    try:
+        answer = call()
+    except SHAPELESS:
+        answer = None
+    if not isinstance(member(answer, name), kind):
+        raise json.JSONDecodeError(f"no {name}", "", 0)
+    return answer
+
+
+def requests_in(batch: Any) -> int:
+    """Return how many requests a batch has, as the service counts them.
+
+    >>> requests_in({"request_counts": {"succeeded": 3, "errored": 1}}), requests_in({})
+    (4, 0)
+    """
+    counts = member(batch, "request_counts")
+    numbers = counts if isinstance(counts, dict) else getattr(counts, "__dict__", {})
+    return sum(n for n in numbers.values() if isinstance(n, int))
+
+
 def read_message(message: Any) -> Reply:
     """Return the reply in a message.
 
@@ -43,6 +72,24 @@ def read_message(message: Any) -> Reply:
         return Reply(error=NO_MESSAGE, unread=1)
     reply = Reply(text, stop_reason=stop if isinstance(stop, str) else None)
     return with_usage(reply, member(message, "usage"), "input_tokens", "output_tokens")
+
+
+def read_completion(answer: Any) -> Reply:
+    """Return the reply in a completion's first choice; reasons that stand beside or before it are left out.
+
+    >>> read_completion({"choices": [{"message": {"content": None, "refusal": "I cannot."}}]}).stop_reason
+    'refusal'
+    """
+    choices = member(answer, "choices")
+    choice = choices[0] if isinstance(choices, list) and choices else None
+    message = member(choice, "message")
+    text, refusal, stop = member(message, "content"), member(message, "refusal"), member(choice, "finish_reason")
+    text = joined(text) if isinstance(text, list) else text or ""
+    if message is None or not isinstance(text, str):
+        return Reply(error=NO_MESSAGE, unread=1)
+    reason = "refusal" if isinstance(refusal, str) and refusal else STOPS.get(str(stop), stop)
+    reply = Reply(text, stop_reason=reason if isinstance(reason, str) else None)
+    return with_usage(reply, member(answer, "usage"), "prompt_tokens", "completion_tokens")
 
 
 def joined(blocks: Any) -> str | None:
@@ -111,7 +158,15 @@ def growing(attempt: int) -> float:
 
 def message_of(error: Any) -> str:
     """Return what a service says in the body of an error, wherever it stands there."""
-    body = error.body
+    return said_in(error.body) or str(error.message)
+
+
+def said_in(body: Any) -> str:
+    """Return the message in the body of an error, nothing if there is none.
+
+    >>> said_in({"error": {"message": "too long"}}), said_in({"message": "busy"}), said_in("no"), said_in([5])
+    ('too long', 'busy', 'no', '')
+    """
     inner = body.get("error", body) if isinstance(body, dict) else body
     said = inner.get("message") if isinstance(inner, dict) else inner
-    return said if isinstance(said, str) and said.strip() else str(error.message)
+    return said if isinstance(said, str) and said.strip() else ""

@@ -4,6 +4,7 @@ The official SDK (extra ``openai``) at ``OPENAI_BASE_URL``. A server that refuse
 (a schema, a limit by its newer or older name) is asked without it, or by the other name, from then on.
 """
 
+import re
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -11,13 +12,13 @@ from urllib.parse import urlsplit
 from rag.providers.asking import Asking
 from rag.providers.base import Prompt, Reply
 from rag.providers.claude import THINKING_ROOM
-from rag.providers.messages import NO_MESSAGE, joined, member, message_of, sendable, with_usage
+from rag.providers.messages import message_of, read_completion, sendable
 
 if TYPE_CHECKING:
     import openai
 
 HOME = "https://api.openai.com/v1"
-STOPS = {"stop": "end_turn", "length": "max_tokens", "content_filter": "refusal"}
+NOT_KNOWN = re.compile(r"support|unknown|unrecogni|unexpected|not permitted|not allowed", re.IGNORECASE)
 
 
 class ChatCompletions(Asking):
@@ -25,6 +26,7 @@ class ChatCompletions(Asking):
 
     sdk, home, variable, keys = "openai", HOME, "OPENAI_BASE_URL", ("OPENAI_API_KEY",)
     _schemas = True  # until one is refused
+    _taken = False  # whether one was ever accepted
 
     @cached_property
     def _limit(self) -> str:
@@ -33,7 +35,8 @@ class ChatCompletions(Asking):
 
     @staticmethod
     def address(given: str) -> str:
-        """Return an address with the version, which the SDK does not add."""
+        """Return an address with the version, which the SDK does not add, and without the page, which it does."""
+        given = given.removesuffix("/chat/completions")
         return given if urlsplit(given).path else f"{given}/v1"
 
     def request(self, prompt: Prompt) -> dict[str, Any]:
@@ -51,37 +54,39 @@ class ChatCompletions(Asking):
         return openai.OpenAI(api_key=key, base_url=self.base_url, max_retries=0)
 
     def send(self, client: "openai.OpenAI", prompt: Prompt) -> Any:
-        """Send a prompt and return the SDK's answer; once more, in other words, where a field is not known."""
+        """Send a prompt and return the SDK's answer; once more, in other words, where a field is not known.
+
+        A server may refuse schemas in any words, so until it has taken one, a refusal is laid to the schema.
+        """
         import openai
 
-        for _ in range(3):
-            limit, schemas = self._limit, self._schemas
-            fields: dict[str, Any] = {limit: self.request(prompt)["body"]["max_tokens"]}
-            if prompt.schema and schemas:
-                named = {"name": prompt.role, "schema": prompt.schema, "strict": True}
-                fields["response_format"] = {"type": "json_schema", "json_schema": named}
+        schema, refused = prompt.schema if self._schemas else None, set[str]()
+        while True:
+            limit = self._limit
             try:
-                messages: Any = [{"role": "user", "content": sendable(prompt.text)}]
-                return client.chat.completions.create(model=self.model, messages=messages, **fields)
+                answer = self._create(client, prompt, limit, schema)
             except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
                 said = message_of(error)
-                if "response_format" in fields and ("response_format" in said or "schema" in said):
-                    self._schemas = False
-                elif limit in said and ("tokens" in said and "support" in said):
+                if limit in said and NOT_KNOWN.search(said) and limit not in refused:
+                    refused.add(limit)
                     self._limit = "max_tokens" if limit != "max_tokens" else "max_completion_tokens"
+                elif schema and (not self._taken or "response_format" in said or "schema" in said):
+                    schema = None
                 else:
                     raise
-        return None
+            else:
+                self._taken = self._taken or bool(schema)
+                self._schemas = self._schemas and schema == prompt.schema
+                return answer
+
+    def _create(self, client: "openai.OpenAI", prompt: Prompt, limit: str, schema: dict[str, Any] | None) -> Any:
+        fields: dict[str, Any] = {limit: self.request(prompt)["body"]["max_tokens"]}
+        if schema:
+            named = {"name": prompt.role, "schema": schema, "strict": True}
+            fields["response_format"] = {"type": "json_schema", "json_schema": named}
+        messages: Any = [{"role": "user", "content": sendable(prompt.text)}]
+        return client.chat.completions.create(model=self.model, messages=messages, **fields)
 
     def read(self, answer: Any) -> Reply:
-        """Return the reply in a completion's first choice; reasons that stand beside or before it are left out."""
-        choices = member(answer, "choices")
-        choice = choices[0] if isinstance(choices, list) and choices else None
-        message = member(choice, "message")
-        text, refusal, stop = member(message, "content"), member(message, "refusal"), member(choice, "finish_reason")
-        text = joined(text) if isinstance(text, list) else text or ""
-        if message is None or not isinstance(text, str):
-            return Reply(error=NO_MESSAGE, unread=1)
-        reason = "refusal" if isinstance(refusal, str) and refusal else STOPS.get(str(stop), stop)
-        reply = Reply(text, stop_reason=reason if isinstance(reason, str) else None)
-        return with_usage(reply, member(answer, "usage"), "prompt_tokens", "completion_tokens")
+        """Return the reply in a completion."""
+        return read_completion(answer)

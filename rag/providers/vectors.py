@@ -87,6 +87,7 @@ class EmbedCalls:
         self.meter.affordable("embed", [self.meter.price(self.provider, most) or 0.0])
         made: dict[str, Vectors] = {}
         batches = self._stand_ins(texts) if self.mode == "dry" else self.provider.batches(texts, kind)
+        self.cache.check_room()
         if self.mode == "dry":
             self.guessed.update(texts if kind == "query" else [None])
         if isinstance(self.cache, Overlay):

@@ -186,9 +186,126 @@ def test_contents_that_are_no_text_are_named_and_no_empty_reply(place, content):
     key = prompts(place)[0]["custom_id"]
     body = f'{{"choices": [{{"message": {{"content": {content}}}}}]}}'
     (place / "ex" / "bad.jsonl").write_text(f'{{"custom_id": "{key}", "response": {{"body": {body}}}}}')
+    assert "line 1: no reply in it (ValueError: neither a text nor a completion)" in call(*run)[1]
+    (place / "ex" / "bad.jsonl").write_text(f'{{"custom_id": "{key}", "text": {content}}}')
     assert "line 1: no reply in it (TypeError: text is not a text)" in call(*run)[1]
     (place / "ex" / "bad.jsonl").write_text(f'{{"custom_id": "{key}", "response": {{"status_code": 1e999}}}}')
     assert "line 1: no reply in it (OverflowError" in call(*run)[1]
+
+
+ANSWERS = ["run", "-d", "own", "--levels", "basic", "--cache", "c.sqlite", "-o", "out"]
+
+
+def put(place, lines, name="r.jsonl"):
+    (place / "ex" / name).write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+
+
+@pytest.mark.parametrize("name", ["r.jsonl", "m_1.jsonl"])
+@pytest.mark.parametrize("plain", [True, False])
+def test_replies_may_stand_in_the_prompts_own_lines(place, name, plain):
+    """People fill in a copy of the file, or the file itself; a line that is not filled in is still a prompt."""
+    call(*ANSWERS)
+    whole = {"status_code": 200, "body": {"choices": [{"message": {"content": "It is."}}]}}
+    lines = [{**one, **({"text": "It is."} if plain else {"response": whole, "error": None})} for one in prompts(place)]
+    put(place, [*lines[:3], {**lines[3], "text": "", "response": None}], name)
+    assert "answer: 1 of 4 prompts have no reply yet" in call(*ANSWERS)[1]
+    put(place, lines, name)
+    assert "judge: 4 of 4 prompts have no reply yet" in call(*ANSWERS)[1]
+
+
+def test_failures_of_an_engine_are_errors_of_their_rows_and_say_where_they_stand(place):
+    call(*ANSWERS)
+    ids = [line["custom_id"] for line in prompts(place)]
+    key = "sk-ant-api03-PlantedClaude0123456789"
+    failures = [
+        {"response": {"status_code": 429, "body": {"error": {"message": f"slow down, {key}"}}}},
+        {"response": {"status_code": 200, "body": {"error": {"message": "out of memory"}}}},
+        {"response": {"status_code": 400, "body": {"object": "error", "message": "too long"}}, "error": None},
+        {"text": "", "error": "timed out"},
+    ]
+    put(place, [{"custom_id": one, **failure} for one, failure in zip(ids, failures, strict=True)])
+    assert "1 calls failed (--max-errors 0)" in call(*ANSWERS, "--max-errors", "0")[1]
+    code, said = call(*ANSWERS)
+    assert (code, "Failed at answer: basic 4" in said) == (0, True), said
+    rows = [json.loads(line) for line in (place / "out" / "rows" / "basic.jsonl").read_text().splitlines()]
+    assert {row["note"] for row in rows} == {
+        "answer: 429 slow down, … (r.jsonl, line 1; delete it to ask again)",
+        "answer: out of memory (r.jsonl, line 2; delete it to ask again)",
+        "answer: 400 too long (r.jsonl, line 3; delete it to ask again)",
+        "answer: timed out (r.jsonl, line 4; delete it to ask again)",
+    }
+
+
+def test_a_chunk_that_an_engine_refuses_stops_no_corpus(place):
+    """As with a service: what is the prompt's own fault gets leading sentences, anything else is to be mended."""
+    made = ["summarize", "own/chunks.json", "-o", "own/summaries.json", "--cache", "c.sqlite"]
+    call(*made)
+    ids = [line["custom_id"] for line in prompts(place)]
+    good = [{"custom_id": one, "text": "About animals."} for one in ids[1:]]
+    put(place, [{"custom_id": ids[0], "response": {"status_code": 500, "body": {"message": "busy"}}}, *good])
+    assert "500 busy (r.jsonl, line 1; delete it to ask again)" in call(*made)[1]
+    put(place, [{"custom_id": ids[0], "response": {"status_code": 413, "body": {"message": "too long"}}}, *good])
+    code, said = call(*made)
+    assert code == 0, said
+    summaries = [one["summary"] for one in json.loads((place / "own" / "summaries.json").read_text())]
+    assert summaries.count("About animals.") == 3
+    assert all(summaries)
+
+
+def test_a_refusal_and_a_cut_off_reply_are_what_they_are_with_a_service(place):
+    call(*ANSWERS)
+    ids = [line["custom_id"] for line in prompts(place)]
+    refused = {"choices": [{"message": {"content": None, "refusal": "I cannot."}, "finish_reason": "stop"}]}
+    lines = [{"custom_id": ids[0], "response": {"status_code": 200, "body": refused}}]
+    lines += [{"custom_id": one, "text": "It is", "finish_reason": "length"} for one in ids[1:]]
+    put(place, lines)
+    assert "answer: 3 of 3 prompts have no reply yet" in call(*ANSWERS)[1]  # asked once more, with more room
+    assert {line["body"]["max_tokens"] for line in prompts(place)} == {4096}
+
+
+def test_the_same_text_counted_otherwise_is_the_same_reply(place):
+    call(*ANSWERS)
+    engine(place, "whole")
+    engine(place, "plain", plain=True)
+    assert "judge: 4 of 4" in call(*ANSWERS)[1]
+
+
+def test_files_of_other_encodings_are_read_or_named_and_no_letter_is_lost(place):
+    call(*ANSWERS)
+    lines = [
+        json.dumps({"custom_id": one["custom_id"], "text": "It’s é."}, ensure_ascii=False) for one in prompts(place)
+    ]
+    file = place / "ex" / "r.jsonl"
+    file.write_text("\n".join(lines), encoding="cp1252")
+    assert "line 4: no reply in it (UnicodeDecodeError" in call(*ANSWERS)[1]
+    file.write_text("\n".join(lines), encoding="utf-16")
+    assert "judge: 4 of 4" in call(*ANSWERS)[1]
+    assert "It’s é." in prompts(place)[0]["body"]["messages"][0]["content"]
+    (place / "c.sqlite").unlink()
+    file.write_bytes(b"".join(line.encode("utf-8-sig") + b"\r\n" for line in lines))  # marks of files put together
+    assert "judge: 4 of 4" in call(*ANSWERS)[1]
+
+
+def test_a_file_that_is_not_looked_into_is_named(place):
+    call(*ANSWERS)
+    put(place, [{"custom_id": one["custom_id"], "text": "It is."} for one in prompts(place)], "r.jsonl.txt")
+    assert "(r.jsonl.txt: not read)" in call(*ANSWERS)[1]
+
+
+def test_the_price_of_a_service_beside_an_exchange_is_taken(place, monkeypatch):
+    run = [*ANSWERS, "--embedder", "voyage-9", "--budget", "1", "--yes"]
+    with in_environment(monkeypatch, VoyageStub()) as voyage:
+        assert "the price of voyage-9 is not known" in call(*run)[1]
+        assert voyage.calls == []
+        assert call(*run, "--price", "voyage-9=1/0")[0] == 3
+        assert voyage.calls
+
+
+@pytest.mark.parametrize("ledger", ["[]", '{"a": 5}', '{"a": ["answer"]}', "\ufeff{}", "[" * 100_000])
+def test_a_damaged_note_of_what_was_asked_is_one_sentence(place, ledger):
+    call(*ANSWERS)
+    (place / "ex" / "asked.json").write_text(ledger)
+    assert "asked.json cannot be read" in call(*ANSWERS)[1]
 
 
 def test_a_service_beside_an_exchange_is_asked_about_before_it_is_paid_and_keeps_a_budget(place, monkeypatch):

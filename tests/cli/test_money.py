@@ -42,6 +42,16 @@ def claude(monkeypatch):
 RUN = ["run", "-d", "own", "--backend", "live", "--embedder", "lsa", "--levels", "basic", "-o", "out"]
 
 
+def by_schema(body):
+    """Write what the schema asks for, as the stub does where there is none."""
+    schema = body.get("output_config", {}).get("format", {}).get("schema", {}).get("properties", {})
+    kinds = {"boolean": True, "integer": 1, "array": []}
+    text = f"What do the {len(str(body))} animals do?"
+    return (
+        json.dumps({name: kinds.get(one.get("type"), text) for name, one in schema.items()}) if schema else write(body)
+    )
+
+
 def rag(*args):
     done = CliRunner().invoke(cli.app, list(args))
     return done.exit_code, " ".join(done.output.split()), str(done.exception or "")
@@ -151,14 +161,45 @@ def test_a_sweep_makes_no_more_calls_than_it_announces_and_keeps_one_budget(halv
     budget = 0.0015 if metric == "f1" else 0.004
     code, _, why = rag(*sweep, "--yes", "--budget", str(budget))
     assert f"the budget of ${budget:g} does not cover the next call" in why
-    before = len(claude.calls)
     code, said, why = rag(*sweep, "--yes")
     assert code == 0, why
     assert most / 2 < len(claude.calls) <= most
-    assert f"total {len(claude.calls) - before} " in said.split("Actual cost")[1]
+    assert f"total {len(claude.calls)} " in said.split("Actual cost, with")[1]
     made = len(claude.calls)
     assert rag(*sweep, "--yes")[0] == 0
     assert len(claude.calls) == made
+
+
+SHORT = [
+    arg for role in ("judge", "answer", "generator", "critic", "summarize") for arg in ("--max-tokens", f"{role}=90")
+]
+WORK = {
+    "run": [*RUN, "--limit", "12"],
+    "score": ["score", "saved", "--metrics", "faithfulness", "--backend", "live"],
+    "testset": ["testset", "own/chunks.json", "-n", "4", "-o", "made.json", "--backend", "live"],
+    "summarize": ["summarize", "own/chunks.json", "-o", "made.json", "--backend", "live"],
+    "sweep": ["sweep", "-d", "own", "--levels", "basic", "--metric", "accuracy", "--backend", "live", "-o", "out"],
+}
+
+
+@pytest.mark.parametrize("work", WORK)
+def test_starting_again_does_not_double_a_budget_whatever_the_work(halves, claude, work):
+    claude.write = by_schema
+    if work == "score":
+        assert rag("run", "-d", "own", "--levels", "basic", "-o", "saved")[0] == 0
+    args = [*WORK[work], *SHORT, "--yes"]
+    budget = str(0.0001 if work == "summarize" else 0.003)  # covers some calls, and not all
+    why = rag(*args, "--budget", budget)[2]
+    made = len(claude.calls)
+    assert ("does not cover the next call" in why, made > 1) == (True, True), (why, made)
+    _, said, why = rag(*args, "--budget", budget)
+    assert "does not cover the next call" in why
+    assert len(claude.calls) == made
+    assert "of which earlier starts have paid $0.0" in said
+    code, said, why = rag(*args)
+    assert code == 0, why
+    assert "calls of earlier starts" in said
+    assert f"total {len(claude.calls)} " in said.split("Actual cost")[1]
 
 
 def test_a_sweep_names_each_embedder_in_its_costs_and_looks_up_all_before_anything(halves, claude, monkeypatch):

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -116,6 +117,8 @@ def test_a_run_gives_records(db, questions):
     from rag.stages.rerank import bm25_reranker
 
     run = evaluate(Pipeline(BASIC, db, bm25_reranker, quote_answers, 2), questions)
+    again = replace(run, rows=[*run.rows, *(replace(row, repeat=2, answer="other") for row in run.rows)])
+    assert records_of(again) == records_of(run)
     first = records_of(run)[0]
     assert (first.id, first.user_input, first.reference) == ("1", "like A", "text A")
     assert first.retrieved_contexts == ["text A", "text D"]

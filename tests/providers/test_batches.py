@@ -8,7 +8,7 @@ from stubs import KEY, ClaudeStub, Fault, in_environment, write
 from rag.errors import ProviderError
 from rag.providers.base import Prompt
 from rag.providers.batches import ClaudeBatches
-from rag.providers.cache import Cache, digest
+from rag.providers.cache import Cache, digest, reply_key
 from rag.providers.calls import Calls
 from rag.providers.claude import Claude
 from rag.providers.cost import Meter
@@ -257,6 +257,68 @@ def test_results_that_break_off_are_read_again_and_what_came_is_kept(stub, cache
 
     stub.batch = breaking
     assert all(reply.text for reply in batches(cache, waits).complete(PROMPTS))
+    assert sent(stub) == [9]
+
+
+JUNK = [b"<html>", b"", {}, [], b"null", b"5", b"[" * 100_000, b"\xff\xfe{"]
+
+
+def answering(stub, what, junk, times=99):
+    """Let the stub answer requests about batches by junk: to make one, to list them, their state or their results."""
+    inner, left = stub.batch, [times]
+
+    def batch(method, path, headers, body):
+        answer, page = inner(method, path, headers, body), path.split("?")[0].rpartition("/")[2]
+        kind = "make" if method == "POST" else {"batches": "list", "results": "results"}.get(page, "state")
+        if kind == what and left[0]:
+            left[0] -= 1
+            if isinstance(junk, Fault):
+                raise junk
+            return junk(answer) if callable(junk) else junk
+        return answer
+
+    stub.batch = batch
+
+
+@pytest.mark.parametrize("what", ["make", "state", "results"])
+@pytest.mark.parametrize("junk", JUNK)
+def test_an_answer_about_a_batch_of_any_shape_is_asked_for_again_and_then_one_sentence(stub, cache, waits, what, junk):
+    answering(stub, what, junk, times=2)
+    assert all(reply.text for reply in batches(cache, waits).complete(PROMPTS[:5]))
+    answering(stub, what, junk)
+    if what == "make":  # it is found in the list each time
+        assert all(reply.text for reply in batches(cache, waits).complete(PROMPTS[5:]))
+    else:
+        with pytest.raises(ProviderError, match=r"cannot be read, after 6 tries|break off after 0 lines"):
+            batches(cache, waits).complete(PROMPTS[5:])
+        assert list(cache.pending(digest(stub.url))) == ["msgbatch_1"]
+    assert sent(stub) == [4, 4]
+
+
+def test_results_with_lines_missing_are_read_again_before_anything_is_sent_twice(stub, cache, waits):
+    answering(stub, "results", lambda answer: b"\n".join(answer.split(b"\n")[:4]), times=2)
+    assert all(reply.text for reply in batches(cache, waits).complete(PROMPTS))
+    assert sent(stub) == [9]
+
+
+@pytest.mark.parametrize("state", [{"results_url": None}, {"results_url": "/v1/messages/batches/none/results"}])
+def test_results_that_are_kept_no_longer_are_asked_for_anew(stub, cache, waits, state):
+    answering(stub, "state", lambda answer: answer | state, times=1 if state["results_url"] is None else 13)
+    assert all(reply.text for reply in batches(cache, waits).complete(PROMPTS))
+    assert sent(stub) == [9, 8]
+
+
+@pytest.mark.parametrize("trouble", [*JUNK[:2], Fault(429, "rate_limit_error", "slow"), Fault(403, "x", "no")])
+def test_a_list_of_batches_that_cannot_be_read_is_one_sentence_and_nothing_is_made(stub, cache, waits, trouble):
+    llm = batches(cache, waits)
+    keys = [reply_key(llm, prompt, digest(stub.url)) for prompt in PROMPTS]
+    cache.sent("intended-1", digest(stub.url), keys, "answer")
+    answering(stub, "list", trouble, times=1)
+    if isinstance(trouble, Fault) and trouble.status == 403:
+        with pytest.raises(ProviderError, match="this key may not use it"):
+            llm.complete(PROMPTS)
+        assert stub.calls == []
+    assert all(reply.text for reply in llm.complete(PROMPTS))
     assert sent(stub) == [9]
 
 

@@ -215,6 +215,27 @@ def by_schema(body):
     return json.dumps({name: kinds.get(one.get("type"), text) for name, one in schema["properties"].items()})
 
 
+def few_words(backend):
+    """Score what an estimate cannot know the statements of: refusals, stop words, one answer to several questions."""
+    said = ["Same.", "Same.", "I cannot say.", "The documents do not say when. They name a year.", "It is a year [3]."]
+    records = [
+        Record(str(i), user_input=f"What, {i}?", response=text, reference="So.", retrieved_contexts=["cats purr"])
+        for i, text in enumerate(said)
+    ]
+    metrics = find_metrics(["faithfulness", "answer_correctness", "factual_correctness"], {}, 1)
+    return score_all({"own": records}, metrics, assessor(backend), backend.embedder)
+
+
+def by_statement(body):
+    """Write a statement for each question, and a verdict on each."""
+    text = body["messages"][-1]["content"]
+    names = body["output_config"]["format"]["schema"]["properties"]
+    if "statements" in names:
+        return json.dumps({"statements": [f"Said {abs(hash(text))}."]})
+    verdicts = [{"index": 1, "reason": "So.", "verdict": 1}]
+    return json.dumps(dict.fromkeys(names, verdicts))
+
+
 LSA = {"embedder": "lsa"}
 SETTINGS = {
     "one level": (LSA, running(WITH_SUMMARIES, ["basic"], answers=False), True),
@@ -240,6 +261,7 @@ SETTINGS = {
     "short replies": ({"max_tokens": {"answer": 9}, **LSA}, running(WITH_SUMMARIES, ["basic"], answers=True), False),
     "a test set": (LSA, question_set, False),
     "votes": (LSA, aspects, True),
+    "few words": (LSA, few_words, True),
     "nothing in common": (LSA, running(WITH_SUMMARIES, ["rerank"], questions=[*QUESTIONS, ODD]), False),
 }
 
@@ -249,7 +271,7 @@ SETTINGS = {
 def test_what_is_announced_is_what_is_called(claude, voyage, tmp_path, monkeypatch, name, filled):
     monkeypatch.setattr("rag.providers.batches.POLL", 0.0)
     settings, work, exact = SETTINGS[name]
-    claude.write = by_schema if name in ("a test set", "votes") else write
+    claude.write = {"a test set": by_schema, "votes": by_schema, "few words": by_statement}.get(name, write)
     if filled:
         running(WITH_SUMMARIES, ["basic"], questions=QUESTIONS[:filled])(live(cache=tmp_path / "c.sqlite", **settings))
     backend = live(cache=tmp_path / "c.sqlite", **settings)

@@ -6,6 +6,7 @@ import sys
 import threading
 import time
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -198,6 +199,23 @@ def test_a_cache_that_cannot_be_written_says_so(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(DataError, match="cannot use the cache"):
         Cache(tmp_path / "file" / "cache.sqlite")
+    for fixed in (True, False):
+        with pytest.raises(DataError, match="cannot use the cache"):
+            Cache(tmp_path / ("x" * 300), fixed=fixed)
+
+
+def test_a_full_disk_is_said_before_anything_is_paid_for(stub, voyage_stub, path, monkeypatch):
+    llm, other = Calls(Claude("claude-haiku-4-5"), Cache(path)), replace(PROMPT, text="Something else.")
+    assert llm.complete([PROMPT])[0].text
+    monkeypatch.setattr("shutil.disk_usage", lambda place: SimpleNamespace(total=10**12, free=9))
+    with pytest.raises(DataError, match=r"the disk of the cache .* has 0.0 MB left, too few to keep replies"):
+        llm.complete([PROMPT, other])
+    with pytest.raises(DataError, match="make room"):
+        EmbedCalls(Voyage(), Cache(path)).embed(["text"], "query")
+    assert len(stub.calls) == 1
+    assert voyage_stub.calls == []
+    assert llm.complete([PROMPT])[0].cached
+    assert Calls(Claude("claude-haiku-4-5"), Cache()).complete([other])[0].text  # it is kept nowhere
 
 
 # ---------------------------------------------------------------------------------------------- a file in any state

@@ -272,7 +272,7 @@ def test_odd_blocks_and_no_usage_are_a_message_without_text(ask, stub, content, 
     assert (reply.error, reply.text, reply.input_tokens) == (None, "", 0)
 
 
-@pytest.mark.parametrize("ending", ["/v1", "/v1/", "/"])
+@pytest.mark.parametrize("ending", ["/v1", "/v1/", "/", "/v1/messages"])
 def test_an_address_may_end_in_v1(ask, stub, ending):  # K15
     llm = Claude("claude-haiku-5-5", base_url=stub.url + ending)
     assert llm.complete([PLAIN])[0].text
@@ -308,6 +308,18 @@ def test_a_service_that_is_not_there_is_one_sentence(monkeypatch, waits):
     with pytest.raises(ProviderError, match=r"answer: m at 127\.0\.0\.1: cannot be reached; check the network"):
         Claude("m", base_url="http://127.0.0.1:9", pause=waits.append).complete([PLAIN])
     assert len(waits) == 1
+
+
+def test_a_proxy_that_is_not_there_is_named_and_a_header_that_cannot_be_sent_too(monkeypatch, stub, waits):
+    monkeypatch.setenv("HTTP_PROXY", "http://me:secret@127.0.0.1:9")
+    with pytest.raises(ProviderError, match=r"check the network and the address, and HTTP_PROXY$"):
+        Claude("m", api_key=KEY, base_url=stub.url, pause=waits.append).complete([PLAIN])
+    monkeypatch.delenv("HTTP_PROXY")
+    for headers, name in [("odd name: v", "odd name"), ("x-team: Köln", "x-team")]:
+        monkeypatch.setenv("ANTHROPIC_CUSTOM_HEADERS", headers)
+        with pytest.raises(ProviderError, match=f"the header '{name}' cannot be sent"):
+            Claude("m", api_key=KEY, base_url=stub.url).complete([PLAIN])
+    assert stub.calls == []
 
 
 def test_a_check_costs_nothing_and_names_the_role(ask, stub):
@@ -346,7 +358,13 @@ def test_prices_by_hand():
     assert HOME.startswith("https://")
 
 
-@pytest.mark.parametrize("address", ["http://[::1", "nonsense", "http://", "http://host:port", "ftp://host"])
+@pytest.mark.parametrize(
+    "address",
+    [
+        *("http://[::1", "nonsense", "http://", "http://host:port", "ftp://host", "http://my host", "http://h/a b"),
+        *("http://h\x01", f"http://{'a' * 64}.org", "http://h..org"),
+    ],
+)
 def test_what_is_no_address_is_said_before_anything_is_asked(address, monkeypatch):
     monkeypatch.setenv("ANTHROPIC_BASE_URL", address)
     with pytest.raises(DataError, match="ANTHROPIC_BASE_URL is no address"):

@@ -89,6 +89,31 @@ def test_a_limit_is_sent_by_the_name_that_is_known(ask, stub):
     assert ChatCompletions("m", base_url=HOME).request(PLAIN)["body"]["max_tokens"] == 50 + 8192  # it may think
 
 
+@pytest.mark.parametrize("words", ["structured outputs are not available for this model", "grammar error", ""])
+def test_a_schema_is_left_away_whatever_words_it_is_refused_in(stub, words):
+    refusal = Fault(400, "invalid_request_error", words)
+    stub.write = lambda body: refusal if "response_format" in body else "fine"
+    llm = ChatCompletions("known", concurrency=1)
+    assert [reply.text for reply in llm.complete([SCHEMA] * 4)] == ["fine"] * 4
+    assert ["response_format" in call for call in stub.calls] == [True, False, False, False, False]
+
+
+def test_one_refused_prompt_takes_the_schema_from_no_other(stub):
+    stub.write = lambda body: Fault(400, "x", "filtered") if body["messages"][0]["content"] == "bad" else "fine"
+    llm = ChatCompletions("known", concurrency=1)
+    assert "filtered" in llm.complete([replace(SCHEMA, text="bad"), SCHEMA])[0].error
+    assert "filtered" in llm.complete([replace(SCHEMA, text="bad"), SCHEMA])[0].error
+    assert ["response_format" in call for call in stub.calls] == [True, False, True, True, True]
+
+
+def test_a_limit_that_is_refused_by_both_names_is_the_servers_own_sentence(ask, stub):
+    stub.write = lambda body: Fault(400, "x", f"Unsupported parameter: {[*body][-1]} is not supported")
+    (reply,) = ask()
+    assert reply.error == "answer: 400 Unsupported parameter: max_tokens is not supported, after 1 try"
+    assert reply.unread == 0
+    assert len(stub.calls) == 3
+
+
 def test_the_key_of_a_reply_does_not_depend_on_what_the_server_taught(stub):
     llm = ChatCompletions("known")
     before = reply_key(llm, SCHEMA)
@@ -110,6 +135,8 @@ def test_the_key_of_a_reply_does_not_depend_on_what_the_server_taught(stub):
         (Fault(403, "x", "not allowed"), "this key may not use it"),
         (Fault(404, "x", "The model `x` does not exist"), r"choose another model \(--model answer=ID"),
         (Fault(429, "insufficient_quota", "You exceeded your current quota"), "raise the spend limit"),
+        (Fault(429, "insufficient_quota", "Nothing is left"), "raise the spend limit"),
+        (Fault(404, "x", "Not Found"), "check OPENAI_BASE_URL, or choose another model"),
     ],
 )
 def test_what_never_succeeds_stops_the_run_in_one_sentence(ask, stub, fault, words):
@@ -147,7 +174,7 @@ def test_an_answer_that_is_no_completion_is_an_error_in_its_place(ask, stub, gar
     assert ask()[0].error
 
 
-@pytest.mark.parametrize("ending", ["", "/", "/v1", "/v1/"])
+@pytest.mark.parametrize("ending", ["", "/", "/v1", "/v1/", "/v1/chat/completions", "/v1/chat/completions/"])
 def test_an_address_with_or_without_v1(ask, stub, ending):
     assert ChatCompletions("known", base_url=stub.url + ending).complete([PLAIN])[0].text
 
@@ -168,6 +195,13 @@ def test_no_key_and_no_package_are_one_sentence(monkeypatch, stub):
     monkeypatch.setitem(sys.modules, "openai", None)
     with pytest.raises(ProviderError, match=r"pip install 'staged-rag\[openai\]'"):
         ChatCompletions("known").complete([PLAIN])
+
+
+@pytest.mark.parametrize("team", ["Köln", "a\nb"])
+def test_a_header_that_cannot_be_sent_is_named_and_nothing_is_counted(ask, stub, monkeypatch, team):
+    monkeypatch.setenv("OPENAI_ORG_ID", team)
+    with pytest.raises(ProviderError, match="the header 'OpenAI-Organization' cannot be sent"):
+        ask()
 
 
 def test_it_is_named_by_a_prefix_and_cached_like_any_other(stub, tmp_path):
