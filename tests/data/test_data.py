@@ -58,9 +58,12 @@ def test_json_lines_may_have_blank_lines(tmp_path):
     assert [r["id"] for r in read_records(write(tmp_path / "q.jsonl", '{"id":"1"}\n\n{"id":"2"}\n'))] == ["1", "2"]
 
 
-def test_json_lines_under_the_wrong_name_are_recognised(tmp_path):
+def test_json_and_json_lines_under_the_others_name_are_recognised(tmp_path):
     with pytest.raises(DataError, match=r"q\.json.*looks like JSON Lines"):
         read_records(write(tmp_path / "q.json", '{"id":"1"}\n\n{"id":"2"}\n'))
+    for text in ('[{"id": "1"}]', '[\n{"id": "1"}\n]'):
+        with pytest.raises(DataError, match=r"q\.jsonl is not valid JSON Lines \(it looks like JSON: name it \.json\)"):
+            read_records(write(tmp_path / "q.jsonl", text))
 
 
 def test_broken_json_lines_are_named_all_at_once(tmp_path):
