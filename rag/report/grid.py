@@ -133,5 +133,7 @@ def _row(
 def _folded(text: str, width: int, style: str = "") -> Text:
     """Return a text in lines of at most so many columns, those after the first a little to the right."""
     indent = " " * (len(text) - len(text.lstrip()) + 2)
-    parts = textwrap.wrap(line(text), max(width, NARROWEST), subsequent_indent=indent, drop_whitespace=True)
-    return Text("\n".join(parts), style=style)
+    spread = "".join(f"{sign}\0" if cell_len(sign) > 1 else sign for sign in line(text))  # counted as it is drawn
+    room = max(width, NARROWEST) - ("\0" in spread)
+    parts = textwrap.wrap(spread, room, subsequent_indent=indent, drop_whitespace=True)
+    return Text("\n".join(parts).replace("\0", ""), style=style)
