@@ -12,7 +12,6 @@ from rag.cli.paying import confirm, costs, progress
 from rag.errors import DataError
 from rag.report.terminal import Console
 
-
 NO_JSON = (".csv", ".tsv", ".jsonl", ".ndjson", ".md", ".markdown", ".mdx", ".html", ".htm", ".xhtml", ".docx", ".pdf")
 
 
