@@ -5,6 +5,7 @@ folder, a name that is too long, a full disk behind the output. Prompts that wai
 Ctrl-C is told in `rag.__main__`.
 """
 
+import io
 import sys
 from importlib.metadata import version
 from typing import Annotated
@@ -75,7 +76,9 @@ for name, group in {
 
 def main() -> None:
     """Run the command line and turn errors into exit codes."""
-    for stream in (sys.stdout, sys.stderr):
+    if sys.stdin is None:  # closed: questions end as at the end of a file
+        sys.stdin = io.StringIO()
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
     try:
