@@ -1,9 +1,11 @@
 """The command line: parse, call, print.
 
-Errors that can be foreseen are one sentence on standard error and exit code 2; prompts that wait for their replies are
-exit code 3; Ctrl-C is told in `rag.__main__`.
+Errors that can be foreseen are one sentence on standard error and exit code 2, also what the system refuses: a closed
+folder, a name that is too long, a full disk behind the output. Prompts that wait for their replies are exit code 3;
+Ctrl-C is told in `rag.__main__`.
 """
 
+import io
 import sys
 from importlib.metadata import version
 from typing import Annotated
@@ -74,7 +76,9 @@ for name, group in {
 
 def main() -> None:
     """Run the command line and turn errors into exit codes."""
-    for stream in (sys.stdout, sys.stderr):
+    if sys.stdin is None:  # closed: questions end as at the end of a file
+        sys.stdin = io.StringIO()
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
     try:
@@ -84,4 +88,8 @@ def main() -> None:
         sys.exit(WAITS)
     except RagError as error:
         print(text_only(f"rag: {error}"), file=sys.stderr)
+        sys.exit(2)
+    except OSError as error:
+        unnamed = "the working directory" if isinstance(error, FileNotFoundError) else "the output"
+        print(text_only(f"rag: cannot use {error.filename or unnamed}: {error.strerror or error}"), file=sys.stderr)
         sys.exit(2)

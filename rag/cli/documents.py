@@ -9,14 +9,23 @@ from rich.text import Text
 
 from rag.cli.options import Live, taking
 from rag.cli.paying import LEDGER, confirm, paid, progress, remember
+from rag.errors import DataError
 from rag.report.terminal import Console
+
+NO_JSON = (".csv", ".tsv", ".jsonl", ".ndjson", ".md", ".markdown", ".mdx", ".html", ".htm", ".xhtml", ".docx", ".pdf")
 
 
 def json_file(path: Path) -> Path:
     """Return where JSON is to be written. Raises BadParameter if the name is that of another format we read."""
-    if path.suffix.lower() in (".csv", ".tsv", ".jsonl", ".ndjson"):
+    if path.suffix.lower() in NO_JSON:
         raise typer.BadParameter(f"{path} is to hold JSON; name it {path.with_suffix('.json')}")
     return path
+
+
+def check_apart(out: Path, *sources: Path) -> None:
+    """Raise DataError if a file is to be written over one that it is made from."""
+    if any(out.exists() and source.exists() and out.samefile(source) for source in sources):
+        raise DataError(f"{out} is read and would be overwritten; write to another file")
 
 
 Out = Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="JSON file to write.", callback=json_file)]
@@ -47,6 +56,7 @@ def chunk(
     from rag.data.write import write_json
     from rag.documents.chunking import PATTERNS, cut_files, report
 
+    check_apart(out, *paths)
     patterns = {"include": include or PATTERNS, "exclude": exclude or ()}
     cut = cut_files(paths, depth=depth, max_words=max_words, unique=unique, **patterns)
     write_json(out, cut.chunks)

@@ -57,7 +57,7 @@ def _print_explained(asked: Any, found: Any, *, as_json: bool) -> None:
             {**one._asdict(), "gold": [g._asdict() for g in one.gold], "before": [b._asdict() for b in one.before]}
             for one in found
         ]
-        print(json.dumps({"question": asked, "levels": parts}, indent=2, ensure_ascii=False))
+        print(json.dumps({"question": asked, "levels": parts}, indent=2))
         return
     console = Console(highlight=False)
     console.print(Text(f"{asked['id']}: {asked['question']}"), soft_wrap=True)

@@ -62,7 +62,7 @@ def summarize(
     write_atomically(picture, to_png(plot_combinations(combinations)))
     rows = [one.summary() for one in combinations]
     if as_json:
-        print(json.dumps({"combinations": rows, "notes": list(notes(combinations))}, indent=2, ensure_ascii=False))
+        print(json.dumps({"combinations": rows, "notes": list(notes(combinations))}, indent=2))
         return
     console = Console()
     console.print(_table(rows, limits(combinations)))

@@ -8,7 +8,7 @@ import typer
 from rich.text import Text
 from typer.core import TyperGroup
 
-from rag.cli.documents import Out, console
+from rag.cli.documents import Out, check_apart, console
 from rag.cli.options import Command, Live, taking
 from rag.cli.paying import LEDGER, confirm, paid, progress, remember
 from rag.errors import DataError
@@ -58,6 +58,7 @@ def make(
     from rag.data.check import load_chunks
     from rag.data.write import writable
 
+    check_apart(out, chunks)
     corpus = load_chunks(chunks)
     if not live.estimate:
         writable(out.parent)

@@ -28,6 +28,7 @@ KNOWN = LISTS | {"id", "question", "query", "correct_answer", "kind", "split", "
 KNOWN |= {"chunk_link", "chunk_heading", "summary", "context", "user_input", "response", "reference", "answer"}
 KNOWN |= {"generated_answer", "ground_truth", "is_correct", "explanation", "custom_id"}  # and those that hold text
 DELIMITERS = (",", ";", "\t", "|")
+SEPARATOR = re.compile(r"""(?i)"?sep=([^\r\n"])"?[^\S\r\n]*[\r\n]+""")  # Excel's own mark
 ENCODINGS = {  # by the first bytes; without a mark, UTF-16 is known by the NUL beside each of two ASCII signs
     rb"\xff\xfe\0\0|\0\0\xfe\xff": "utf-32",
     rb"\xff\xfe|\xfe\xff": "utf-16",
@@ -51,6 +52,8 @@ def read_text(path: str | os.PathLike[str]) -> str:
     except IsADirectoryError:
         raise DataError(f"{file} is a folder; give a file in it") from None
     except UnicodeDecodeError as error:
+        if encoding == "utf-8-sig" and b"\0" in content:
+            raise DataError(f"{file} is binary data; export it as text") from None
         meant = encoding.removesuffix("-sig").upper()
         raise DataError(f"{file} is not {meant} (byte {error.start}); save it as UTF-8") from None
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
@@ -166,14 +169,16 @@ def _read_file(path: str | os.PathLike[str]) -> list[Any]:
 
 
 def _json_lines(path: str | os.PathLike[str]) -> list[Any]:
-    records, problems = [], []
-    for number, line in enumerate(_not_empty(path).split("\n"), 1):
+    records, problems, text = [], [], _not_empty(path)
+    for number, line in enumerate(text.split("\n"), 1):
         try:
             records += [json.loads(line, object_pairs_hook=_object)] if line.strip() else []
         except json.JSONDecodeError as error:
             problems.append(f"line {number}: {error.msg}")
         except (RecursionError, ValueError) as error:
             problems.append(f"line {number}: {_why(error)}")
+    if text.lstrip().startswith("[") and (problems or len(records) == 1):
+        raise DataError(f"{path} is not valid JSON Lines (it looks like JSON: name it .json)")
     if problems:
         raise DataError(f"{path} has {len(problems)} lines that are not JSON", problems)
     return records
@@ -204,16 +209,15 @@ def _csv_rows(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
 
 def _csv_lines(path: str | os.PathLike[str]) -> list[list[str]]:
     text = _not_empty(path).lstrip("\r\n")
-    first, _, rest = text.partition("\n")
-    if first.strip().lower().startswith("sep=") and len(first.strip()) == len("sep=,"):  # Excel's own mark
-        text, delimiter = rest, first.strip()[-1]
+    if mark := SEPARATOR.match(text):
+        text, delimiter = text[mark.end() :], mark[1]
     else:
-        delimiter = _delimiter(path, first)
+        delimiter = _delimiter(path, re.split(r"[\r\n]", text, maxsplit=1)[0])
     before = csv.field_size_limit(max(len(text), 1 << 17))  # a cell may hold long contexts
     ended = (line[0] for line in re.finditer(r"[^\r\n]*+(?:\r\n|\r|\n)|[^\r\n]++", text))
     reader = csv.reader(ended, delimiter=delimiter, strict=True)
     try:
-        lines = [cells for cells in reader if cells]
+        lines = [cells for cells in reader if any(cells)]  # spreadsheets write empty rows below a table
     except csv.Error as error:
         raise DataError(f"{path} is not valid CSV: {error} (line {reader.line_num}); are all quotes closed?") from None
     finally:

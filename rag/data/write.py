@@ -7,6 +7,7 @@ import json
 import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryFile
 from threading import get_ident
@@ -45,17 +46,28 @@ def plain(value: Any) -> Any:
 
 
 def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
-    """Write a file whole or not at all. Raises DataError if the place cannot be written."""
-    target = Path(path)
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.{get_ident()}")
+    """Write a file whole or not at all; a link stays one, and what is no file, as ``/dev/stdout``, is written to.
+
+    Raises DataError if the place cannot be written.
+    """
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
+        target = Path(os.path.realpath(path))
+        if Path(path).exists() and not target.is_file():
+            Path(path).write_bytes(content)
+        else:
+            _replace(target, content)
+    except OSError as error:
+        raise DataError(f"cannot write {path}: {error.strerror or error}") from None
+
+
+def _replace(target: Path, content: bytes) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    temporary = target.parent / f".{target.name}.{os.getpid()}.{get_ident()}"
+    try:
         temporary.write_bytes(content)
         temporary.replace(target)
-    except OSError as error:
-        raise DataError(f"cannot write {target}: {error.strerror or error}") from None
     finally:
-        if temporary.is_file():
+        with suppress(OSError):
             temporary.unlink()
 
 

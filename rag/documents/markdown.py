@@ -93,7 +93,7 @@ def _cuts(text: str, blocks: Sequence[Block], env: Env) -> Iterator[Cut]:
     at = 0
     while at < len(blocks):
         block, used = blocks[at], 1
-        if block.kind == "heading_open":
+        if block.kind == "heading_open" and not _is_table(block):
             cut, used = _heading(text, blocks[at : at + 2], env)
             yield cut
         elif _is_unseen(block.content):
@@ -106,8 +106,8 @@ def _cuts(text: str, blocks: Sequence[Block], env: Env) -> Iterator[Cut]:
 
 
 def _is_table(block: Block) -> bool:
-    """Tell whether a paragraph is a table for GitHub: headings in its cells are text."""
-    may_be = block.kind == "paragraph_open" and "|" in block.content and "\n" in block.content
+    """Tell whether a block is a table for GitHub: headings in its cells are text, a rule below it is no underline."""
+    may_be = block.kind != "html_block" and "|" in block.content and "\n" in block.content
     return may_be and any(token.type == "table_open" for token in _reader().parse(block.content))
 
 

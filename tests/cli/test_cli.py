@@ -177,6 +177,9 @@ def test_an_extractive_testset_says_so_and_runs(folder):
         (["chunk", "nowhere", "-o", "x.json"], "no file or folder nowhere"),
         (["chunk", "own", "-o", "x.json"], "holds no files like"),
         (["chunk", "own", "-o", "x.csv"], "x.csv is to hold JSON; name it x.json"),
+        (["chunk", "own", "-o", "own/page.md"], "own/page.md is to hold JSON; name it own/page.json"),
+        (["chunk", "own/chunks.json", "-o", "own/../own/chunks.json"], "chunks.json is read and would be overwritten"),
+        (["testset", "own/chunks.json", "-o", "own/chunks.json"], "own/chunks.json is read and would be overwritten"),
         (["testset", "own/chunks.json", "-o", "x.json", "-n", "0"], "Invalid value for '-n'"),
         (["testset", "nowhere.json", "-o", "x.json"], "no file nowhere.json"),
         (["testset", "review", "own/chunks.json"], "problems in 2 questions"),
@@ -188,6 +191,28 @@ def test_foreseeable_errors_are_one_sentence_and_exit_2(folder, args, words):
     assert done.returncode == 2
     assert words in " ".join(done.stderr.replace("│", " ").split())
     assert done.stdout == ""
+
+
+@pytest.mark.parametrize("args", [["run", "-d"], ["chunk", "-o", "x.json"], ["show"], ["compare"], ["kinds"]])
+def test_what_the_system_refuses_is_one_sentence(folder, args):
+    done = rag(*args, "x" * 300, cwd=folder)
+    assert (done.returncode, done.stdout) == (2, "")
+    (said,) = done.stderr.splitlines()
+    assert said.startswith("rag: cannot use xxx")
+    assert said.endswith(": File name too long")
+
+
+def test_a_folder_that_is_gone_and_a_full_disk_behind_the_output_are_one_sentence_each(folder):
+    (folder / "gone").mkdir()
+    command = f"cd gone; rmdir ../gone; {sys.executable} -m rag show x; cd ..; {sys.executable} -m rag plan > full"
+    (folder / "full").symlink_to("/dev/full")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(command, shell=True, cwd=folder, capture_output=True, text=True, check=False, env=environment)  # noqa: S602
+    assert done.stderr.splitlines() == [
+        "rag: cannot use the working directory: No such file or directory",
+        "rag: cannot use the output: No space left on device",
+    ]
+    assert done.returncode == 2
 
 
 @pytest.mark.parametrize(("option", "value"), [("--limit", "0"), ("--k", "many"), ("--budget", "-1.5")])

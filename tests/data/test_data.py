@@ -1,7 +1,9 @@
 import csv
 import json
+import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +12,7 @@ from conftest import make_chunk
 
 from rag.data.check import check_gold, load_chunks, load_questions
 from rag.data.datasets import load_dataset, select
-from rag.data.read import read_records
+from rag.data.read import read_json, read_records
 from rag.data.write import fingerprint, plain, write_csv, write_json, write_json_lines
 from rag.errors import DataError
 
@@ -56,9 +58,12 @@ def test_json_lines_may_have_blank_lines(tmp_path):
     assert [r["id"] for r in read_records(write(tmp_path / "q.jsonl", '{"id":"1"}\n\n{"id":"2"}\n'))] == ["1", "2"]
 
 
-def test_json_lines_under_the_wrong_name_are_recognised(tmp_path):
+def test_json_and_json_lines_under_the_others_name_are_recognised(tmp_path):
     with pytest.raises(DataError, match=r"q\.json.*looks like JSON Lines"):
         read_records(write(tmp_path / "q.json", '{"id":"1"}\n\n{"id":"2"}\n'))
+    for text in ('[{"id": "1"}]', '[\n{"id": "1"}\n]'):
+        with pytest.raises(DataError, match=r"q\.jsonl is not valid JSON Lines \(it looks like JSON: name it \.json\)"):
+            read_records(write(tmp_path / "q.jsonl", text))
 
 
 def test_broken_json_lines_are_named_all_at_once(tmp_path):
@@ -214,6 +219,30 @@ def test_a_place_that_cannot_be_written_is_named_and_leaves_nothing(tmp_path):
     with pytest.raises(DataError, match="cannot write"):
         write_json(tmp_path / "file" / "a.json", {})
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_links_pipes_and_devices_are_written_to_and_not_replaced(tmp_path):
+    write_json(tmp_path / "real.json", [])
+    (tmp_path / "link.json").symlink_to("real.json")
+    write_json(tmp_path / "link.json", [1])
+    assert (tmp_path / "link.json").is_symlink()
+    assert read_json(tmp_path / "real.json") == [1]
+    os.mkfifo(tmp_path / "pipe")
+    with ThreadPoolExecutor(1) as other_end:
+        got = other_end.submit((tmp_path / "pipe").read_text)
+        write_json(tmp_path / "pipe", [2])
+        assert json.loads(got.result()) == [2]
+    assert (tmp_path / "pipe").is_fifo()
+    assert len(list(tmp_path.iterdir())) == 3
+
+
+@pytest.mark.parametrize("name", ["x" * 300, ".", "/", "link/x"])
+def test_where_no_file_can_be_is_one_sentence(tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "link").symlink_to("link")
+    with pytest.raises(DataError, match=f"cannot write {name}: "):
+        write_json(name, [])
+    assert len(list(tmp_path.iterdir())) == 1
 
 
 def test_fingerprint_sees_every_word():

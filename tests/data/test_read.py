@@ -143,6 +143,11 @@ def test_other_delimiters_and_headers_are_recognised_and_said(tmp_path, caplog, 
 def test_excels_own_marks(tmp_path):
     (tmp_path / "q.csv").write_bytes("sep=;\r\nid;text\r\n1;a,b\r\n".encode("utf-16"))
     assert read_records(tmp_path / "q.csv") == [{"id": "1", "text": "a,b"}]
+    for mark in ('"sep=;"\r\nid;text\r\n1;a,b', "SEP=\t\nid\ttext\n1\ta,b", "sep=;\rid;text\r1;a,b\r"):
+        (tmp_path / "q.csv").write_bytes(mark.encode())
+        assert read_records(tmp_path / "q.csv") == [{"id": "1", "text": "a,b"}]
+    (tmp_path / "q.csv").write_text("id,text\n\n1,a\n,\n2,\n,\n,\n")  # empty rows below the table
+    assert read_records(tmp_path / "q.csv") == [{"id": "1", "text": "a"}, {"id": "2", "text": ""}]
 
 
 def test_ragged_and_doubled_columns_are_named_all_at_once(tmp_path):
@@ -255,6 +260,10 @@ def test_a_file_of_another_format_is_told_which_are_read(tmp_path):
     for name, content in (("a.xlsx", b"PK\x03\x04"), ("a.parquet", b"PAR1"), ("a.gz", b"\x1f\x8b")):
         (tmp_path / name).write_bytes(content)
         with pytest.raises(DataError, match=r"rows are read from \.json, \.jsonl, \.csv and \.tsv files"):
+            read_records(tmp_path / name)
+    for name in ("a.parquet", "a.csv", "a.json"):
+        (tmp_path / name).write_bytes(b"PAR1\x15\0\xff")
+        with pytest.raises(DataError, match=f"{name} is binary data; export it as text"):
             read_records(tmp_path / name)
     with pytest.raises(DataError, match=r"^no file .*none\.xlsx"):
         read_records(tmp_path / "none.xlsx")

@@ -302,6 +302,9 @@ def cut(text):
         ('<?php echo "<h2>no</h2>" ?>\n\nx', [("x.md", "", '<?php echo "<h2>no</h2>" ?>\n\nx')]),
         ("<template>\n<h2>no</h2>\n</template>", [("x.md", "", "<template>\n<h2>no</h2>\n</template>")]),
         ("| <h2>A</h2> | b |\n| - | - |\n| c | d |", [("x.md", "", "| <h2>A</h2> | b |\n| - | - |\n| c | d |")]),
+        ("| a |\n| - |\n| b |\n---\n\nx", [("x.md", "", "| a |\n| - |\n| b |\n---\n\nx")]),  # a rule below a table
+        ("a | b\n--|--\nc | d\n===\n# A\nx", [("x.md", "", "a | b\n--|--\nc | d\n==="), ("x.md#a", "A", "x")]),
+        ("| a |\nb\n---\n\nx", [("x.md#-a-b", "| a | b", "x")]),  # no table: a title of two lines
         ("## A ## {#b}\n\nx", [("x.md#b", "A", "x")]),
         ("##\n\nx\n\n### B\n\ny", [("x.md#section", "", "x"), ("x.md#b", "B", "y")]),
         ("## A\n{: #b}\ntext", [("x.md#b", "A", "text")]),

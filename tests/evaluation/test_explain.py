@@ -85,5 +85,10 @@ def test_the_command(tmp_path):
         assert words in done.stdout
     as_json = rag("explain", "q1", "-d", "own", "--levels", "bm25", "--json", cwd=tmp_path)
     assert json.loads(as_json.stdout)["levels"][0]["gold"][0]["rank"] == 2
+    hostile = "Why\x9b31m do cats\u202e purr?"
+    write_json(tmp_path / "own" / "questions.json", [{**QUESTION, "question": hostile}])
+    printed = rag("explain", "q1", "-d", "own", "--levels", "bm25", "--json", cwd=tmp_path).stdout
+    assert printed.replace("\n", "").isprintable()  # a terminal has nothing to obey
+    assert json.loads(printed)["question"]["question"] == hostile
     none = rag("explain", "q7", "-d", "own", cwd=tmp_path)
     assert (none.returncode, "no question 'q7'" in none.stderr) == (2, True)

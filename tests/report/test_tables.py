@@ -61,6 +61,15 @@ def test_no_line_is_longer_than_the_terminal_and_nothing_is_cut(width, long):
         assert all(name in joined for name in names)
 
 
+@pytest.mark.parametrize("width", [24, 33, 60])
+def test_letters_that_are_two_columns_wide_fold_where_the_line_ends(width):
+    texts = ["東京都の質問に答える" * 4, "한국어 질문 " * 9, "a 🙂" * 20, "ﾃｽﾄ、テスト" * 9]
+    lines = [Line(texts[0]), Line(texts[1], ["1"])]
+    text = Grid(["level", "n"], lines, title=texts[2], notes=[texts[3]]).text(width).plain
+    assert max(map(cell_len, text.splitlines())) <= width
+    assert all("".join(one.split()) in "".join(text.split()) for one in texts)
+
+
 @pytest.mark.parametrize("width", WIDTHS)
 def test_the_console_prints_it_as_it_is(width, capsys):
     for made in tables_of(several()):

@@ -78,3 +78,23 @@ def test_refused_near_misses_do_not_come_again(review, tmp_path):
 def test_input_that_ends_loses_nothing(review, tmp_path):
     review("k\n")
     assert [q.get("review") for q in read_json(tmp_path / "my/questions.json")] == ["keep", None, None]
+
+
+def test_input_that_is_closed_or_not_utf8_ends_in_no_traceback(tmp_path):
+    write_json(tmp_path / "my/chunks.json", CHUNKS)
+    write_json(tmp_path / "my/questions.json", QUESTIONS)
+    (tmp_path / "typed").write_bytes(b"e\nDo cats \xff?\nYes.\n")
+    command = f"{sys.executable} -m rag testset review my/questions.json"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "PYTHONIOENCODING": "utf-8"}
+    for source in ("<&-", "< typed"):
+        done = subprocess.run(  # noqa: S602
+            f"{command} {source}",
+            shell=True,
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+            env=environment,
+        )
+        assert (done.returncode, done.stderr.strip()) == (1, "Aborted.")
+    assert read_json(tmp_path / "my/questions.json")[0]["question"] == "Do cats \ufffd?"
