@@ -7,7 +7,7 @@ beside the judge's own and decides nothing: what is established is decided by th
 import itertools
 from collections.abc import Mapping
 
-from rag.errors import DataError
+from rag.errors import DataError, check_mapping
 from rag.evaluation.agreement import Verdicts, labels_line
 from rag.evaluation.difference import Powered
 from rag.evaluation.judge_error import powered_difference
@@ -24,6 +24,10 @@ def check_labels(labels: Labels, named: Mapping[str, Run]) -> None:
     Raises:
         DataError: if a run of that name is not compared, was not asked to answer, or answered several times.
     """
+    check_mapping("labels", labels, Mapping, "{'basic': {'h001': True}, 'rerank': {'h001': False}}")
+    for name, said in labels.items():
+        if wrong := [one for one in said.values() if one not in (True, False, None)]:
+            raise DataError(f"a label must be True, False or None, got {wrong[0]!r} for {name}")
     if len(labels) == 1:
         raise DataError(f"a difference needs labels of two runs, got those of {', '.join(labels)}")
     for name in labels:
