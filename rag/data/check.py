@@ -39,9 +39,8 @@ def load_chunks(source: PathOrRecords, *, summaries: bool = False, contexts: boo
     problems = _field_problems(records, "chunk_link", needed, may_be_blank=["chunk_heading"])
     problems += _repeated(records, "chunk_link")
     if problems:
-        raise DataError(
-            f"{where}: {number_of(len(problems), 'problem')} in {number_of(len(records), 'chunk')}", problems
-        )
+        counted = f"{number_of(len(problems), 'problem')} in {number_of(len(records), 'chunk')}"
+        raise DataError(f"{where}: {counted}", problems)
     return [cast(Chunk, dict(record)) for record in records]
 
 
@@ -56,14 +55,13 @@ def load_questions(source: PathOrRecords, *, answered: bool = True) -> list[Ques
     """
     records, where = records_in(source, "questions")
     records = [{**({} if answered else {"correct_answer": ""}), **record} for record in _with_text_ids(records)]
-    needed, free = ["id", "question"], ["correct_answer"]
-    problems = _field_problems(records, "id", [*needed, *free] if answered else needed, [] if answered else free)
+    needed, free = (["correct_answer"], []) if answered else ([], ["correct_answer"])
+    problems = _field_problems(records, "id", ["id", "question", *needed], free)
     problems += _group_problems(records, "kind", "split")
     problems += [p for row, r in enumerate(records, 1) for p in _gold_problems(row, r)] + _repeated(records, "id")
     if problems:
-        raise DataError(
-            f"{where}: {number_of(len(problems), 'problem')} in {number_of(len(records), 'question')}", problems
-        )
+        counted = f"{number_of(len(problems), 'problem')} in {number_of(len(records), 'question')}"
+        raise DataError(f"{where}: {counted}", problems)
     return [cast(Question, _with_links(record)) for record in records]
 
 
@@ -104,9 +102,8 @@ def load_judgements(path: str | os.PathLike[str]) -> dict[str, dict[str, float]]
         if isinstance(record.get("mark"), str) and record["mark"].strip().casefold() not in MARKS
     ]
     if problems:
-        raise DataError(
-            f"{where}: {number_of(len(problems), 'problem')} in {number_of(len(records), 'judgement')}", problems
-        )
+        counted = f"{number_of(len(problems), 'problem')} in {number_of(len(records), 'judgement')}"
+        raise DataError(f"{where}: {counted}", problems)
     marks: dict[str, dict[str, list[int]]] = {}
     for record in records:
         of_question = marks.setdefault(record["id"], {})
