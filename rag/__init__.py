@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rag.evaluation.compare import compare
     from rag.evaluation.run import Run, evaluate, evaluate_all
     from rag.judged.scoring import score
-    from rag.pipeline import BASIC, BM25, CONTEXT, HYBRID, RERANK, SUMMARY, WEIGHTED, Level, Pipeline
+    from rag.pipeline import BASIC, BM25, CONTEXT, HYBRID, HYDE, RERANK, SUMMARY, WEIGHTED, Level, Pipeline
     from rag.providers.base import LLM, Embedder
     from rag.readings import exchange, recorded
     from rag.report.plots import plot_levels
@@ -37,7 +37,18 @@ _HOME = {
     "rag.report.tables": ("table",),
     "rag.evaluation.run": ("Run", "evaluate", "evaluate_all"),
     "rag.judged.scoring": ("score",),
-    "rag.pipeline": ("BASIC", "BM25", "CONTEXT", "HYBRID", "RERANK", "SUMMARY", "WEIGHTED", "Level", "Pipeline"),
+    "rag.pipeline": (
+        "BASIC",
+        "BM25",
+        "CONTEXT",
+        "HYBRID",
+        "HYDE",
+        "RERANK",
+        "SUMMARY",
+        "WEIGHTED",
+        "Level",
+        "Pipeline",
+    ),
     "rag.providers.base": ("LLM", "Embedder"),
     "rag.readings": ("exchange", "recorded"),
     "rag.stores.vector_db": ("SummaryIndexedVectorDB", "VectorDB"),
@@ -48,6 +59,7 @@ __all__ = [
     "BM25",
     "CONTEXT",
     "HYBRID",
+    "HYDE",
     "LLM",
     "RERANK",
     "SUMMARY",

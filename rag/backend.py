@@ -12,10 +12,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rag.data.check import load_prompts
-from rag.data.datasets import Dataset
+from rag.data.datasets import Dataset, with_checked_chunks
 from rag.data.write import fingerprint
-from rag.errors import InvalidValue, check_kind
-from rag.pipeline import COOKBOOK_LEVELS, COURSE, PROMPTFOO_LEVELS, RERANK, Level, Pipeline, Store, find_level
+from rag.errors import InvalidValue, check_function, check_kind
+from rag.pipeline import COOKBOOK_LEVELS, COURSE, PROMPTFOO_LEVELS, RERANK, Level, Pipeline, Store, find_levels
 from rag.providers.base import LLM, Embedder, check_part
 from rag.providers.cache import Cache
 from rag.providers.calls import Mode, Watch
@@ -69,6 +69,7 @@ class Backend:
         >>> offline().dry_run(lambda dry: dry.summarizer([])).calls
         0
         """
+        check_function("work", work, 1, "the backend that it is done with")
         if self.session is None:
             return Meter()
         return self.session.dry_run(lambda session: work(self.over(session)))
@@ -250,7 +251,7 @@ def build(
 
 def build_all(
     dataset: Dataset,
-    levels: Iterable[Level | str] = COURSE,
+    levels: Iterable[Level | str] | Level | str = COURSE,
     backend: Backend | None = None,
     *,
     k: int = 3,
@@ -266,12 +267,11 @@ def build_all(
     backend = backend or offline()
     check_kind("dataset", dataset, Dataset, "rag.load_dataset(…)")
     check_kind("backend", backend, Backend, "rag.offline()")
-    asked = [levels] if isinstance(levels, str | Level) else levels
-    chosen = [backend.levels.get(level.name, level) for level in map(find_level, asked)]
+    chosen = [backend.levels.get(level.name, level) for level in find_levels(levels)]
     prints = {role: fingerprint(text) for role, text in backend.prompts.items()}
     if threshold is not None and (others := [level.name for level in chosen if not level.cosine]):
         log.warning("no threshold for %s: the scores are not cosines", ", ".join(others))
-    stores = {level.store: level.store(dataset.name, embedder=backend.embedder) for level in chosen}
+    stores = {level.store: level.made_store(dataset.name, backend.embedder) for level in chosen}
     least, about = backend.threshold if threshold is None else threshold, {"backend": backend.name, **backend.models}
     pipelines = [
         Pipeline(
@@ -280,8 +280,11 @@ def build_all(
         )
         for level in chosen
     ]  # fmt: skip
+    checked = with_checked_chunks(dataset)
     for store in stores.values():
-        store.load_data(_texts(dataset, store, backend))
+        store.load_data(_texts(checked, store, backend))
+    for level in chosen:
+        level.check_shown(stores[level.store].chunks)
     return pipelines
 
 

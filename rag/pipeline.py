@@ -4,11 +4,22 @@ A `Level` is a value that says which store is searched and whether the hits are 
 work on one corpus with somebody to rerank and to answer. The answers of a level are made from its own retrieval, once.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, runtime_checkable
 
-from rag.errors import DataError, InvalidValue, check_at_least, check_finite
+from rag.errors import (
+    DataError,
+    InvalidValue,
+    RagError,
+    check_at_least,
+    check_finite,
+    check_kind,
+    shown,
+    takes,
+    texts_in,
+)
 from rag.stages.answer import Answerer, render_contexts
 from rag.stages.hyde import Rewriter
 from rag.stages.judge import OVERLAP, Judge
@@ -82,6 +93,34 @@ class Level:
     passage: str = ""
     rewritten: bool = False
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name.strip():
+            raise InvalidValue(f"a level needs a name, a text, got {self.name!r}")
+        if not callable(self.store):
+            raise InvalidValue(
+                f"the store of the level {self.name} must be a class, as VectorDB, got {shown(self.store)}"
+            )
+        if isinstance(self.shown, str):
+            raise InvalidValue(f"shown must be a tuple of fields, as ({self.shown!r},), got {self.shown!r}")
+
+    def made_store(self, name: str, embedder: Named) -> Store:
+        """Return the store, without chunks. Raises InvalidValue unless a name and an embedder make one."""
+        try:
+            inspect.signature(self.store).bind(name, embedder=embedder)
+        except TypeError:
+            raise InvalidValue(f"the store of the level {self.name} must be made as store(name, embedder=…)") from None
+        store = self.store(name, embedder=embedder)
+        if not takes(getattr(store, "load_data", None), 1) or not takes(getattr(store, "search_many", None), 3):
+            needed = "load_data(chunks) and search_many(queries, k, similarity_threshold)"
+            raise InvalidValue(f"the store of the level {self.name} needs {needed}, got {shown(store)}")
+        return store
+
+    def check_shown(self, chunks: Sequence[Chunk]) -> None:
+        """Raise InvalidValue if the level shows a field that no chunk has."""
+        for name in self.shown:
+            if not any(name in chunk for chunk in chunks):
+                raise InvalidValue(f"the level {self.name} shows {name!r}, a field that no chunk has")
+
 
 NO_WORD = "no results: no word of the question is in the corpus"
 BM25 = Level("bm25", "BM25 (no vectors)", BM25DB, reranked=False, cosine=False)
@@ -131,7 +170,11 @@ class Pipeline:
         return f"Pipeline({self.level.name!r}, {self.db.name!r}, k={self.k}{offered})"
 
     def __post_init__(self) -> None:
+        check_kind("level", self.level, Level, "rag.BASIC or Level(…)")
         check_at_least("k", self.k, 1)
+        check_at_least("fetch_k", self.fetch_k, 1)
+        for name in ("k", "fetch_k"):  # of NumPy's numbers Python's, which can be saved
+            object.__setattr__(self, name, int(getattr(self, name)))
         check_finite("threshold", self.threshold)
         if self.level.reranked and self.fetch_k < self.k:
             raise InvalidValue(f"fetch_k must be >= k, got fetch_k {self.fetch_k} and k {self.k}")
@@ -140,6 +183,7 @@ class Pipeline:
 
     def retrieve(self, questions: Sequence[str]) -> list[Retrieval]:
         """Return for each question the hits of this level and the contexts made of them."""
+        questions = texts_in("questions", questions, "ask")
         found = self.search(questions)
         ranked = self.reranker(questions, [one.hits for one in found], self.k) if self.level.reranked else None
         return self.retrievals(found, ranked)
@@ -154,6 +198,8 @@ class Pipeline:
         asked = questions if rewritten is None else [one.query for one in rewritten]
         notes = [None] * len(questions) if rewritten is None else [one.note for one in rewritten]
         found = self.db.search_many(asked, wanted, self.threshold)
+        if len(found) != len(asked) or not all("metadata" in hit for hits in found for hit in hits):
+            raise RagError(f"the store {self.db.name} must return a list of rag.types.Hit for each query")
         reasons = iter(self._why_nothing([query for query, hits in zip(asked, found, strict=True) if not hits]))
         ranked = []
         for hits, note in zip(found, notes, strict=True):
@@ -183,8 +229,14 @@ class Pipeline:
         ]
 
     def answer(self, questions: Sequence[str], retrievals: Sequence[Retrieval] | None = None) -> list[Answer]:
-        """Return an answer to each question, from this level's own retrieval (passed in where it is already done)."""
+        """Return an answer to each question, from this level's own retrieval (passed in where it is already done).
+
+        Raises InvalidValue if there are not as many retrievals as questions.
+        """
+        questions = texts_in("questions", questions, "ask")
         found = self.retrieve(questions) if retrievals is None else retrievals
+        if len(found) != len(questions):
+            raise InvalidValue(f"there must be a retrieval for each question, got {len(found)} of {len(questions)}")
         return self.answerer(questions, found)
 
     def ask(self, question: str) -> Answer:
@@ -197,8 +249,15 @@ def find_level(level: Level | str) -> Level:
     if isinstance(level, Level):
         return level
     if not isinstance(level, str) or level not in LEVELS:
-        raise DataError(f"no level {level!r}; the levels are {', '.join(LEVELS)}")
+        raise DataError(f"no level {shown(level)}; the levels are {', '.join(LEVELS)}")
     return LEVELS[level]
+
+
+def find_levels(levels: Iterable[Level | str] | Level | str) -> list[Level]:
+    """Return one or several levels by their names. Raises DataError listing the names if there is no such one."""
+    if isinstance(levels, Level | str) or not isinstance(levels, Iterable):
+        return [find_level(levels)]
+    return [find_level(level) for level in levels]
 
 
 def _below(similarity: float, threshold: float) -> str:

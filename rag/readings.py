@@ -16,7 +16,7 @@ from rag.data.check import load_prompts
 from rag.data.datasets import SHIPPED, shipped
 from rag.data.read import read_records
 from rag.data.write import write_json_lines
-from rag.errors import DataError
+from rag.errors import DataError, check_mapping
 from rag.providers.base import Reply
 from rag.providers.cache import Cache, digest
 from rag.providers.cache_file import reply_value
@@ -156,6 +156,7 @@ def exchange(
     Raises:
         DataError: if a role is unknown, or no model is named.
     """
+    check_mapping("models", models, str, "{'answer': 'qwen3-32b'}")
     named = dict(models or {})
     unknown = [role for role in named if role not in ROLES]
     if unknown or not named:

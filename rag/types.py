@@ -89,7 +89,8 @@ class Answer:
     hits: list[Hit] = field(default_factory=list)
 
     def __repr__(self) -> str:
-        text = self.text if len(self.text) <= 60 else f"{self.text[:59]}…"
+        text = str(self.text)
+        text = text if len(text) <= 60 else f"{text[:59]}…"
         return f"Answer({text!r}, {self.status}, {len(self.hits)} hits)"
 
     def _repr_html_(self) -> str:

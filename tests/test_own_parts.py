@@ -165,7 +165,10 @@ def test_an_embedder_that_does_not_fit_is_one_sentence(part, words):
         (lambda q, c, k: None, "must return a list of 4 rankings, got NoneType"),
         (lambda q, c, k: [Ranking(c[0][:k])], "must return a list of 4 rankings, got 1"),
         (lambda q, c, k: [Ranking(hits) for hits in c], "at most k = 2 of the question's candidates, not 4 hits"),
-        (lambda q, c, k: [Ranking([{"metadata": {}, "similarity": 1}])] * 4, "at most k = 2 of the question's cand"),
+        (lambda q, c, k: [Ranking([{"metadata": {}, "similarity": 1}])] * 4, "stand among the question's cand"),
+        (lambda q, c, k: [Ranking([{**hit, "similarity": 1.0} for hit in hits[:1]]) for hits in c], "as they are"),
+        (lambda q, c, k: [Ranking([hits[0]] * 2) for hits in c], "each candidate once, not one of them twice"),
+        (lambda q, c, k: [Ranking(hits[:k], "no") for hits in c], "whose fell_back is True or False"),
         (lambda q, c, k: [Ranking(None)] * 4, "a list of hits"),
     ],
 )

@@ -29,7 +29,7 @@ def test_searching_offline_needs_no_sdk():
 
 def test_the_public_names():
     assert rag.__all__ == [
-        *["BASIC", "BM25", "CONTEXT", "HYBRID", "LLM", "RERANK", "SUMMARY", "WEIGHTED", "Backend", "Dataset"],
+        *["BASIC", "BM25", "CONTEXT", "HYBRID", "HYDE", "LLM", "RERANK", "SUMMARY", "WEIGHTED", "Backend", "Dataset"],
         *["Embedder", "Level", "Pipeline", "RagError", "Run", "SummaryIndexedVectorDB", "VectorDB", "build"],
         *["build_all", "chunk_files", "chunk_markdown", "compare", "evaluate", "evaluate_all", "exchange", "live"],
         *["load_chunks", "load_dataset", "load_questions", "offline", "plot_levels", "recorded", "replay", "score"],
@@ -39,8 +39,15 @@ def test_the_public_names():
 
 
 USER_PROGRAM = """
+from collections.abc import Callable, Sequence
+
 import rag
 from rag.evaluation.rows import Row
+from rag.providers.base import Prompt, Reply
+from rag.stages.judge import Judge
+from rag.types import Answer, Hit, Ranking, Verdict
+
+OnReply = Callable[[int, Reply], None]
 
 def first_is_gold(row: Row) -> float:
     return float(bool(row.retrieved) and row.retrieved[0] in row.gold_links)
@@ -50,6 +57,24 @@ levels: list[rag.Level] = [rag.BASIC, rag.CONTEXT, rag.WEIGHTED]
 runs: list[rag.Run] = rag.evaluate_all(rag.build_all(data, levels), data.questions, answers=False)
 shown: bool = rag.compare(runs, metrics={"first": first_is_gold}).differences[0].shown
 print(rag.table(runs)["recall"].max(), shown, rag.score, rag.LLM, rag.Embedder)
+
+def at_length(asked: Sequence[str], references: Sequence[str], answers: Sequence[Answer]) -> list[Verdict]:
+    return [Verdict(len(answer.text) > 40, "its length") for answer in answers]
+
+def as_found(asked: Sequence[str], candidates: Sequence[Sequence[Hit]], k: int) -> list[Ranking]:
+    return [Ranking(list(hits[:k])) for hits in candidates]
+
+class Echo:
+    name = "echo"
+    def complete(self, prompts: Sequence[Prompt], on_reply: OnReply | None = None) -> list[Reply]:
+        return [Reply(prompt.text) for prompt in prompts]
+
+backend = rag.live(llm=Echo(), embedder="lsa", reranker=as_found, cache=None)
+mine = rag.Level("mine", "Mine", rag.VectorDB, reranked=True, shown=("text",))
+one: rag.Run = rag.evaluate(rag.build(data, mine, backend), data.questions, Judge("length", at_length), metrics="hit")
+two = rag.evaluate_all((level for level in rag.build_all(data, rag.HYDE, backend)), (q for q in data.questions))
+print(rag.compare({"one": one, "two": two[0]}), rag.compare(run for run in runs), rag.table(one), rag.plot_levels(one))
+print(rag.plot_levels({"one": one}), backend.dry_run(lambda dry: rag.build(data, "basic", dry)).calls)
 """
 
 

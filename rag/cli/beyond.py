@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from dataclasses import asdict, replace
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,7 +11,7 @@ import typer
 from rich.text import Text
 
 from rag.cli.options import AsJson, Dataset, Limit, Live, Split, listed, taking
-from rag.cli.paying import confirm_cost, paid, progress, remember, show_cost
+from rag.cli.paying import confirm_cost, paid, pays, progress, remember, show_cost
 from rag.errors import DataError, InvalidValue
 from rag.report.terminal import Console
 
@@ -128,7 +129,7 @@ def sweep(
     shown, say, watch = progress(screen)
     backend_of, sessions = _backends(live, watch)
     about: dict[str, Any] = {"metric": metric, "seed": seed, "folder": dataset if Path(dataset).is_dir() else out}
-    if live.named() == "live" or (live.named() == "exchange" and "voyage" in embedders + reranker):
+    if any(pays(backend_of(one.embedder, one.reranker).session) for one in settings):
         estimate = sweep_cost(data, settings, backend_of, **about)
         if not live.estimate:
             writable(out)
@@ -160,6 +161,7 @@ def _backends(live: Live, watch: Any) -> tuple[Callable[[str, str], Any], list[A
     rest = (None, None) if live.named() == "offline" else ("lsa", "bm25")
     sessions: list[Any] = []
 
+    @cache
     def backend_of(embedder: str, reranker: str) -> Any:
         backend = replace(live, embedder=embedder or rest[0], reranker=reranker or rest[1]).open(watch=watch)
         if not backend.session:

@@ -116,6 +116,7 @@ def export(
 
     Example: `rag export evaluation/results --trec trec`
     """
+    from rag.errors import number_of
     from rag.evaluation.saved import load_runs
     from rag.evaluation.trec import groups_in, write_trec
 
@@ -125,6 +126,6 @@ def export(
         console.print(f"written: {file}", soft_wrap=True)
     if n := groups_in(runs):
         console.print(
-            f"{n} questions have interchangeable chunks, which the format cannot say: each counts as relevant there",
+            f"in {number_of(n)} chunks are interchangeable, which the format cannot say: each counts as relevant there",
             soft_wrap=True,
         )

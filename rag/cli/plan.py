@@ -66,7 +66,7 @@ def plan_lines(n: int, discordant: float, pairs: int, step: float | None = None)
     >>> print(plan_lines(60, .2, 6, .05)[-1])
     A step of +.050 takes 958 questions.
     """
-    from rag.evaluation.notes import counted
+    from rag.errors import number_of
     from rag.evaluation.planning import level_for, questions_needed, smallest_change
     from rag.evaluation.stats import power
     from rag.report.words import short
@@ -76,7 +76,7 @@ def plan_lines(n: int, discordant: float, pairs: int, step: float | None = None)
     least = next(m for m in itertools.count(1) if 0.5**m < alpha)  # mid-p of m differences in one direction
     level = f"{short(alpha) if alpha >= SMALL else f'{alpha:.1g}'}, the first of {pairs:,} pairs by Holm"
     corrected = f" / {pairs:,} = {level}" if pairs > 1 else ""
-    lines = [f"{counted(n)}, of which two runs decide {100 * discordant:.3g} % differently."]
+    lines = [f"{number_of(n)}, of which two runs decide {100 * discordant:.3g} % differently."]
     lines += [f"Test: McNemar's mid-p at .05{corrected}."]
     lines += [f"It can reject from {least} questions that differ, all in one direction.", ""]
     if shown.value is None:

@@ -21,7 +21,7 @@ from rag.errors import DataError, IndexMismatch, check_finite
 from rag.providers.base import Embedder, Vectors
 from rag.providers.keys import PLACEHOLDER
 from rag.stores.cookbook import CookbookVectorDB
-from rag.stores.vector_db import at_least, check_search, joined
+from rag.stores.vector_db import at_least, checked_search, joined
 from rag.types import Chunk, Hit
 
 log = logging.getLogger(__name__)
@@ -143,7 +143,7 @@ class VectorDB(CookbookVectorDB):
         self, queries: Sequence[str], k: int = 5, similarity_threshold: float | None = THRESHOLD
     ) -> list[list[Hit]]:
         """Return the hits of each query; it is said where the threshold leaves none."""
-        k = check_search(self.name, len(self), queries, k)
+        queries, k = checked_search(self.name, len(self), queries, k)
         check_finite("similarity_threshold", similarity_threshold)
         if not queries:
             return []

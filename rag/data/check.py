@@ -15,7 +15,7 @@ from urllib.parse import unquote, urlsplit
 
 from rag.data.grades import MARKS, grade_problems
 from rag.data.read import PathOrRecords, read_json, read_text, records_in
-from rag.errors import DataError
+from rag.errors import DataError, number_of, shown
 from rag.prompts import DEFAULTS, OPTIONAL, placeholders
 from rag.types import Chunk, Question, Unanswerable
 
@@ -41,25 +41,30 @@ def load_chunks(source: PathOrRecords, *, summaries: bool = False, contexts: boo
     problems = _field_problems(records, "chunk_link", needed, may_be_blank=["chunk_heading"])
     problems += _repeated(records, "chunk_link")
     if problems:
-        raise DataError(f"{where}: {len(problems)} problems in {len(records)} chunks", problems)
+        counted = f"{number_of(len(problems), 'problem')} in {number_of(len(records), 'chunk')}"
+        raise DataError(f"{where}: {counted}", problems)
     return [cast(Chunk, dict(record)) for record in records]
 
 
-def load_questions(source: PathOrRecords) -> list[Question]:
+def load_questions(source: PathOrRecords, *, answered: bool = True) -> list[Question]:
     """Return checked questions from a path or a list; ``correct_groups`` replace ``correct_chunks`` where they stand.
+
+    Without ``answered``, a reference answer may be missing.
 
     Raises:
         DataError: listing every question with a missing id, question, answer or gold link, and every repeated id.
         TypeError: if the source is neither a path nor a list of dictionaries.
     """
     records, where = records_in(source, "questions")
-    records = _with_text_ids(records)
-    problems = _field_problems(records, "id", ["id", "question", "correct_answer"])
+    records = [{**({} if answered else {"correct_answer": ""}), **record} for record in _with_text_ids(records)]
+    needed, free = (["correct_answer"], []) if answered else ([], ["correct_answer"])
+    problems = _field_problems(records, "id", ["id", "question", *needed], free)
     problems += _group_problems(records, "kind", "split")
     problems += [p for row, r in enumerate(records, 1) for p in _gold_problems(row, r)] + grade_problems(records)
     problems += _repeated(records, "id")
     if problems:
-        raise DataError(f"{where}: {len(problems)} problems in {len(records)} questions", problems)
+        counted = f"{number_of(len(problems), 'problem')} in {number_of(len(records), 'question')}"
+        raise DataError(f"{where}: {counted}", problems)
     return [cast(Question, _with_links(record)) for record in records]
 
 
@@ -97,7 +102,8 @@ def load_judgements(path: str | os.PathLike[str]) -> dict[str, dict[str, float]]
         if isinstance(record.get("mark"), str) and record["mark"].strip().casefold() not in MARKS
     ]
     if problems:
-        raise DataError(f"{where}: {len(problems)} problems in {len(records)} judgements", problems)
+        counted = f"{number_of(len(problems), 'problem')} in {number_of(len(records), 'judgement')}"
+        raise DataError(f"{where}: {counted}", problems)
     marks: dict[str, dict[str, list[int]]] = {}
     for record in records:
         of_question = marks.setdefault(record["id"], {})
@@ -105,18 +111,18 @@ def load_judgements(path: str | os.PathLike[str]) -> dict[str, dict[str, float]]
     return {key: {link: sum(found) / len(found) for link, found in by_link.items()} for key, by_link in marks.items()}
 
 
-def load_unanswerable(path: str | os.PathLike[str]) -> list[Unanswerable]:
-    """Return the checked records of a file of questions that the corpus cannot answer: id, question, type, split.
+def load_unanswerable(source: PathOrRecords) -> list[Unanswerable]:
+    """Return the checked records of questions that the corpus cannot answer: id, question, type, split.
 
     Raises:
         DataError: listing every question with a missing id or text, and every repeated id.
     """
-    records, where = records_in(path, "questions")
+    records, where = records_in(source, "questions")
     records = _with_text_ids(records)
     problems = _field_problems(records, "id", ["id", "question"]) + _repeated(records, "id")
     problems += _group_problems(records, "type", "split")
     if problems:
-        raise DataError(f"{where}: {len(problems)} problems", problems)
+        raise DataError(f"{where}: {number_of(len(problems), 'problem')}", problems)
     kept = Unanswerable.__annotations__
     return [cast(Unanswerable, {k: v for k, v in one.items() if k in kept and v}) for one in records]
 
@@ -201,35 +207,14 @@ def _repeated(records: Sequence[Mapping[str, Any]], key: str) -> list[str]:
     return problems
 
 
-def checked_questions(questions: Sequence[Question], *, answered: bool) -> list[Question]:
-    """Return questions, whole numbers as ids made texts, as in a file.
-
-    Raises:
-        DataError: unless they are records with what is needed to score and, where ``answered``, to judge; what
-            `load_questions` refuses in a file is refused here too, before anything is asked and paid for.
-    """
-    needed = ["id", "question", "correct_chunks", *(["correct_answer"] if answered else [])]
-    rows = [questions] if isinstance(questions, Mapping | str) else questions
-    for row in rows:
-        if row is questions or not isinstance(row, Mapping) or any(name not in row for name in needed):
-            shown = repr(row) if len(repr(row)) <= 60 else f"{repr(row)[:60]}…"
-            raise DataError(f"questions must be a list of records with {', '.join(needed)}, got {shown}")
-    rows = [cast(Question, {**one, "id": text_id(one["id"])}) for one in questions]
-    problems = _field_problems(rows, "id", ["id", "question"]) + grade_problems(rows) + _repeated(rows, "id")
-    problems += [problem for row, one in enumerate(rows, 1) for problem in _gold_problems(row, one)]
-    if problems:
-        raise DataError(f"{len(problems)} problems in {len(rows)} questions", problems)
-    return rows
-
-
 def check_gold(questions: Sequence[Question], chunks: Sequence[Chunk]) -> None:
     """Raise DataError if a gold link is not in the corpus, with the corpus link it may stand for."""
     known = {chunk["chunk_link"] for chunk in chunks}
     by_form = {_form(link): link for link in sorted(known)}
     gold = [(one["id"], link) for one in questions for link in {**dict.fromkeys(one["correct_chunks"]), **_graded(one)}]
     wrong = [(i, link) for i, link in gold if link not in known]
-    shown = min(DataError.SHOWN, COMPARED // max(1, len(by_form)))  # what the first of them may stand for is looked up
-    problems = [f"question {i}: {link!r}{_nearest(link, by_form, near=n < shown)}" for n, (i, link) in enumerate(wrong)]
+    most = min(DataError.SHOWN, COMPARED // max(1, len(by_form)))  # what the first of them may stand for is looked up
+    problems = [f"question {i}: {link!r}{_nearest(link, by_form, near=n < most)}" for n, (i, link) in enumerate(wrong)]
     if problems:
         kind = "gold and graded" if any(map(_graded, questions)) else "gold"
         raise DataError(f"{len(problems)} of {len(gold)} {kind} links are not in the corpus", problems)
@@ -267,6 +252,8 @@ def load_prompts(source: str | os.PathLike[str] | Mapping[str, str] | None = Non
     Raises:
         DataError: listing every unknown role, and every placeholder that is missing or unknown.
     """
+    if not isinstance(source, str | os.PathLike | Mapping | None):
+        raise DataError(f"prompts must be a file or a mapping of roles to templates, got {shown(source)}")
     own = source if isinstance(source, Mapping) else {} if source is None else _read_templates(source)
     problems = []
     for role, template in own.items():
@@ -278,7 +265,7 @@ def load_prompts(source: str | os.PathLike[str] | Mapping[str, str] | None = Non
         problems += [f"{role}: there is no placeholder {{{{{name}}}}}" for name in sorted(has - may)]
     if problems:
         where = "the prompts" if isinstance(source, Mapping) else str(source)
-        raise DataError(f"{where}: {len(problems)} problems", problems)
+        raise DataError(f"{where}: {number_of(len(problems), 'problem')}", problems)
     return {**DEFAULTS, **own}
 
 

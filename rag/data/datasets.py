@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from rag.data.check import check_gold, load_chunks, load_judgements, load_questions, load_unanswerable
 from rag.data.grades import with_grades
-from rag.errors import DataError, check_at_least
+from rag.errors import DataError, check_at_least, shown
 from rag.types import Chunk, Question, Unanswerable
 
 R = TypeVar("R", bound=Mapping[str, Any])
@@ -60,6 +60,8 @@ def load_dataset(name_or_folder: str | os.PathLike[str]) -> Dataset:
     Raises:
         DataError: if there is no such data set, or a file of it cannot be used.
     """
+    if not isinstance(name_or_folder, str | os.PathLike):
+        raise DataError(f"a data set is loaded by its name or folder, got {shown(name_or_folder)}")
     corpus = load_corpus(name_or_folder)
     questions = load_questions(_files(name_or_folder)[2])
     check_gold(questions, corpus.chunks)
@@ -116,7 +118,7 @@ def load_corpus(name_or_folder: str | os.PathLike[str]) -> Dataset:
     chunks = load_chunks(chunks_file)
     summaries = load_chunks(summaries_file, summaries=True) if summaries_file.exists() else None
     if summaries is not None:
-        _check_same_chunks(chunks, summaries, summaries_file)
+        _check_same_chunks(chunks, summaries, str(summaries_file))
     return Dataset(Path(name_or_folder).resolve().name, chunks, summaries, [])
 
 
@@ -146,7 +148,20 @@ def shipped(relative: str) -> Path:
     return installed if installed.exists() else package.parent / relative
 
 
-def _check_same_chunks(chunks: Sequence[Chunk], summaries: Sequence[Chunk], path: Path) -> None:
+def with_checked_chunks(dataset: Dataset) -> Dataset:
+    """Return a data set of one's own with chunks and summaries as a file's are checked.
+
+    Raises DataError if they cannot be used, or summaries are of other chunks.
+    """
+    chunks = load_chunks(dataset.chunks)
+    if dataset.summaries is None or not len(dataset.summaries):
+        return dataset._replace(chunks=chunks, summaries=None)
+    summaries = load_chunks(dataset.summaries, summaries=True)
+    _check_same_chunks(chunks, summaries, f"the summaries of {dataset.name}")
+    return dataset._replace(chunks=chunks, summaries=summaries)
+
+
+def _check_same_chunks(chunks: Sequence[Chunk], summaries: Sequence[Chunk], path: str) -> None:
     if len(chunks) != len(summaries):
         raise DataError(f"{path} has {len(summaries)} chunks, the corpus has {len(chunks)}: make the summaries again")
     pairs = enumerate(zip(chunks, summaries, strict=True), 1)
@@ -170,7 +185,9 @@ def select(
     if limit is not None:
         check_at_least("limit", limit, 1)
     if split not in SPLITS:
-        raise DataError(f"split must be one of {', '.join(SPLITS)}, got {split!r}")
+        raise DataError(f"split must be one of {', '.join(SPLITS)}, got {shown(split)}")
+    if isinstance(questions, Dataset | str) or not all(isinstance(question, Mapping) for question in questions):
+        raise DataError(f"questions must be a list of records, as data.questions, got {shown(questions)}")
     chosen = [q for q in questions if split == "all" or q.get("split", split) == split]
     if not chosen:
         raise DataError(f"no question has the split {split!r}")
@@ -182,10 +199,12 @@ def title_of(questions: Sequence[Question], split: str = "all", limit: int | Non
 
     >>> asked = [{"id": str(i), "split": "dev" if i < 6 else "test"} for i in range(10)]
     >>> title_of(asked, "dev"), title_of(asked, "dev", 2), title_of([{"id": "1"}], "dev")
-    ('6 dev questions', '2 of 6 dev questions', 'all 1 questions')
+    ('6 dev questions', '2 of 6 dev questions', '1 question')
     """
     chosen = len(select(questions, split))
     named = f"{split} questions" if chosen < len(questions) else "questions"
     if limit is not None and limit < chosen:
         return f"{limit:,} of {chosen:,} {named}"
+    if chosen == 1:
+        return f"1 {named.removesuffix('s')}"
     return f"{chosen:,} {named}" if chosen < len(questions) else f"all {chosen:,} {named}"

@@ -18,7 +18,7 @@ from typing import Any, cast
 
 from rag.data.cells import as_text, read_list
 from rag.data.values import Tidy
-from rag.errors import DataError
+from rag.errors import DataError, number_of
 
 log = logging.getLogger(__name__)
 PathOrRecords = str | os.PathLike[str] | Sequence[Mapping[str, Any]]
@@ -203,7 +203,9 @@ def _csv_rows(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
                 problems.append(f"row {number}: {name} {error}, got {cell[:60]!r}")
         rows.append({name: value for name, value in row.items() if name})  # pandas writes an index without a name
     if problems:
-        raise DataError(f"{path}: {len(problems)} problems in {len(lines) - 1} rows", problems)
+        raise DataError(
+            f"{path}: {number_of(len(problems), 'problem')} in {number_of(len(lines) - 1, 'row')}", problems
+        )
     return rows
 
 

@@ -8,12 +8,12 @@ the table (Holm). What errors alone could have made is no difference.
 import itertools
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
 from typing import TYPE_CHECKING, NamedTuple
 
-from rag.errors import DataError, InvalidValue
+from rag.errors import DataError, InvalidValue, check_at_least
 from rag.evaluation import stats
 from rag.evaluation.difference import Difference
 from rag.evaluation.labelled import Labels, checked_labels, powered, unmatched
@@ -23,8 +23,8 @@ from rag.evaluation.pairing import Shared
 from rag.evaluation.readers import readers_of
 from rag.evaluation.repeats import repeats_of, values_of, within_share
 from rag.evaluation.rows import NOT_ASKED
-from rag.evaluation.run import Run
-from rag.evaluation.saved import are_repeats, pool
+from rag.evaluation.run import Run, check_chosen
+from rag.evaluation.saved import are_repeats, pool, runs_in
 from rag.stages.judge import OVERLAP
 
 if TYPE_CHECKING:
@@ -91,9 +91,9 @@ class Comparison:
 
 
 def compare(
-    runs: Sequence[Run] | Mapping[str, Run],
+    runs: Iterable[Run] | Mapping[str, Run],
     *,
-    metrics: Chosen | None = None,
+    metrics: Chosen | str | None = None,
     primary: str | None = None,
     labels: Labels | None = None,
     resamples: int = stats.RESAMPLES,
@@ -114,13 +114,16 @@ def compare(
     Raises:
         DataError: if there are fewer than two runs or too many, two have the same name or are repeats of one, they were
             asked different questions, or labels are of a run that has none of the answers.
-        InvalidValue: if there is no such metric, or one's own returns something else than a number or None.
+        InvalidValue: if there is no such metric, one's own returns something else than a number or None, or a run is
+            nothing of the kind.
     """
+    check_at_least("resamples", resamples, 1)
+    check_at_least("seed", seed, 0)
     named = named_runs(runs)
     labels = checked_labels(labels or {}, named)
     pairs = list(itertools.combinations(named.items(), 2))
     shared = [Shared.of(*pair) for pair in pairs]
-    compared = _compared(list(named.values()), metrics or (), primary)
+    compared = _compared(list(named.values()), check_chosen(metrics), primary)
     main = _primary(primary, list(named.values()), compared)
     found = []
     for metric in sorted(compared, key=lambda metric: metric is not main):
@@ -139,10 +142,10 @@ def compare(
     return Comparison(corrected(found), main.title, *told, without)
 
 
-def named_runs(runs: Sequence[Run] | Mapping[str, Run]) -> dict[str, Run]:
+def named_runs(runs: Iterable[Run] | Mapping[str, Run]) -> dict[str, Run]:
     """Return runs by name, repeats as one. Raises DataError if there are not two of them, or too many."""
-    runs = [runs] if isinstance(runs, Run) else runs
-    named = dict(runs) if isinstance(runs, Mapping) else {run.level: run for run in _pooled(runs)}
+    found, names = runs_in(runs)
+    named = dict(zip(names, found, strict=True)) if names else {run.level: run for run in _pooled(found)}
     if len(named) < 2:
         raise DataError(f"a comparison needs two runs, got {len(named)}")
     if len(named) > MOST:

@@ -8,7 +8,7 @@ import itertools
 from collections.abc import Mapping
 from typing import Any
 
-from rag.errors import DataError
+from rag.errors import DataError, check_mapping
 from rag.evaluation.agreement import Verdicts, is_open, labels_line, read_verdict
 from rag.evaluation.difference import Powered
 from rag.evaluation.judge_error import powered_difference
@@ -26,6 +26,7 @@ def checked_labels(labels: Labels, named: Mapping[str, Run]) -> dict[str, dict[s
         DataError: if a run of that name is not compared, was not asked to answer, or answered several times, or a label
             is no verdict.
     """
+    check_mapping("labels", labels, Mapping, "{'basic': {'h001': True}, 'rerank': {'h001': False}}")
     if len(labels) == 1:
         raise DataError(f"a difference needs labels of two runs, got those of {', '.join(labels)}")
     for name in labels:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rag.errors import InvalidValue
+from rag.errors import InvalidValue, shown
 from rag.evaluation.rows import NOT_ASKED, Gold, Row, groups_of
 
 # ---------------------------------------------------------------------------------------------- of one ranking
@@ -269,16 +269,12 @@ def _checked(name: str, of: Of) -> Of:
         value: Any = of(row)
         if value is None:
             return None
-        if not hasattr(value, "__float__") or _is_array(value) or not math.isfinite(value):
-            raise InvalidValue(f"the metric {name!r} must return a number or None, got {value!r} for {row.id!r}")
-        return float(value)
+        number = float(value) if hasattr(value, "__float__") and not getattr(value, "shape", ()) else math.nan
+        if not math.isfinite(number):
+            raise InvalidValue(f"the metric {name!r} must return a number or None, got {shown(value)} for {row.id!r}")
+        return number
 
     return check
-
-
-def _is_array(value: Any) -> bool:
-    """Tell whether a value is an array of NumPy or a column of pandas, with as many numbers as it likes."""
-    return bool(getattr(value, "ndim", None))
 
 
 def scores_of(row: Row, metrics: Iterable[Metric] = TABLE) -> dict[str, float]:

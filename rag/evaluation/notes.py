@@ -7,6 +7,7 @@ import itertools
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
+from rag.errors import number_of
 from rag.evaluation.difference import Difference, p_said
 from rag.evaluation.metrics import ACCURACY
 
@@ -80,7 +81,7 @@ def left_out(table: list[Difference]) -> list[str]:
             of = tuple(metric for metric in metrics if its[metric] == n)
             counts.setdefault((n, of), []).append(f"{first} → {second}")
     return [
-        f"{'No question has' if n is None else f'Left out, {counted(n)} without'} a value in both: "
+        f"{'No question has' if n is None else f'Left out, {number_of(n)} without'} a value in both: "
         f"{', '.join(pairs)} ({', '.join(of)})"
         for (n, of), pairs in counts.items()
         if n != 0
@@ -118,7 +119,7 @@ def labelled(found: "Comparison") -> list[str]:
         if one.powered:
             n, value, low, high = one.powered
             ends = f"95 % interval {low:+.3f} to {high:+.3f}, not corrected for other pairs"
-            lines.append(f"{_said(one)} by {counted(n, 'hand label')} and all verdicts: {value:+.3f}, {ends}")
+            lines.append(f"{_said(one)} by {number_of(n, 'hand label')} and all verdicts: {value:+.3f}, {ends}")
     return lines + found.unmatched
 
 
@@ -137,15 +138,6 @@ def repeats(found: "Comparison") -> list[str]:
         )  # fmt: skip
         lines.append(f"{one.run}: {one.repeats} repeats, averaged by question{share}")
     return lines
-
-
-def counted(n: int, what: str = "question") -> str:
-    """Return a number of things.
-
-    >>> counted(1), counted(2, "hand label")
-    ('1 question', '2 hand labels')
-    """
-    return f"{n} {what}{'' if n == 1 else 's'}"
 
 
 def _said(one: Difference, primary: bool = False) -> str:

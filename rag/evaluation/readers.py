@@ -6,6 +6,7 @@ In: runs, or what their cards say. Out: a line such as "reader: claude-haiku-5-5
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from rag.errors import cut
 from rag.pipeline import LEVELS
 
 if TYPE_CHECKING:
@@ -53,5 +54,4 @@ def _reader(level: str, card: Mapping[str, Any]) -> str | None:
 def _names(given: Iterable[Any]) -> str:
     """Return names as one line, each once, the middle of long ones left out."""
     names = dict.fromkeys(" ".join(str(name).split()) for name in given if name)
-    half = LONGEST // 2
-    return ", ".join(name if len(name) <= LONGEST else f"{name[:half]}…{name[1 - half :]}" for name in names)
+    return ", ".join(cut(name, LONGEST) for name in names)

@@ -32,14 +32,6 @@ class Refused(NamedTuple):
     high: float | None
 
 
-def records_of(asked: Sequence[Unanswerable | str]) -> list[Unanswerable]:
-    """Return unanswerable questions as records; a text of one's own is numbered."""
-    return [
-        {"id": f"unanswerable {number}", "question": one} if isinstance(one, str) else one
-        for number, one in enumerate(asked, 1)
-    ]
-
-
 def refusals(asked: Sequence[Unanswerable], answers: Sequence[Answer]) -> list[dict[str, Any]]:
     """Return for each unanswerable question its id, type and status: refused, answered or failed."""
     return [

@@ -6,32 +6,36 @@ model is asked in one call. Retrieval means cover the rows whose retrieval ran; 
 undecided and failed rows are not correct.
 """
 
+import logging
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rag.backend import Backend, repeated
-from rag.data.check import checked_questions, gold_groups
-from rag.errors import DataError
+from rag.data.asked import questions_in, unanswerable_in
+from rag.data.check import gold_groups
+from rag.errors import DataError, InvalidValue, check_function, check_kind, number_of, several, shown, takes
 from rag.evaluation import together
 from rag.evaluation.averages import averages
 from rag.evaluation.card import run_card, run_mark
 from rag.evaluation.disk import read_level, write_level
 from rag.evaluation.metrics import Chosen, Metric, find, in_rows, own, scores_of
 from rag.evaluation.readers import readers_of
-from rag.evaluation.refusals import counted, records_of
+from rag.evaluation.refusals import counted
 from rag.evaluation.rows import NOT_ASKED, Row, flat
 from rag.evaluation.together import Progress
 from rag.pipeline import Pipeline
-from rag.stages.judge import Judge
+from rag.stages.judge import Judge, check_judge
 from rag.types import Answer, Question, Retrieval, Unanswerable, Verdict
 
 if TYPE_CHECKING:
     import pandas as pd
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -102,12 +106,12 @@ class Run:
 
 def evaluate(
     pipeline: Pipeline,
-    questions: Sequence[Question],
+    questions: Iterable[Question],
     judge: Judge | None = None,
     *,
-    unanswerable: Sequence[Unanswerable | str] = (),
+    unanswerable: Iterable[Unanswerable | str] = (),
     answers: bool = True,
-    metrics: Chosen | None = None,
+    metrics: Chosen | str | None = None,
     card: Mapping[str, Any] | None = None,
     progress: Progress = lambda _: None,
 ) -> Run:
@@ -115,18 +119,19 @@ def evaluate(
 
     The other arguments are those of `evaluate_all`.
     """
-    used = pipeline if judge is None else replace(pipeline, judge=judge)
+    check_kind("pipeline", pipeline, Pipeline, "rag.build(…)")
+    used = pipeline if judge is None else replace(pipeline, judge=check_judge(judge))
     more: dict[str, Any] = {"unanswerable": unanswerable, "answers": answers, "metrics": metrics, "card": card}
     return evaluate_all([used], questions, **more, progress=progress)[0]
 
 
 def evaluate_all(
-    pipelines: Sequence[Pipeline],
-    questions: Sequence[Question],
+    pipelines: Iterable[Pipeline] | Pipeline,
+    questions: Iterable[Question],
     *,
-    unanswerable: Sequence[Unanswerable | str] = (),
+    unanswerable: Iterable[Unanswerable | str] = (),
     answers: bool = True,
-    metrics: Chosen | None = None,
+    metrics: Chosen | str | None = None,
     card: Mapping[str, Any] | None = None,
     progress: Progress = lambda _: None,
 ) -> list[Run]:
@@ -141,11 +146,17 @@ def evaluate_all(
         card: adds to the run cards.
         progress: is told each stage as it begins, in words.
 
-    Raises DataError if the questions are not records of questions.
+    Raises:
+        DataError: if the questions are not records of questions.
+        InvalidValue: if a pipeline, a metric or ``progress`` is nothing of the kind.
+        RagError: if a stage of one's own does not return a result for each question.
     """
-    pipelines = [pipelines] if isinstance(pipelines, Pipeline) else pipelines
-    questions = checked_questions(questions, answered=answers)
-    asked = records_of(unanswerable) if answers else []
+    pipelines = several("pipeline", pipelines, Pipeline, "rag.build(…)")
+    chosen = check_chosen(metrics)
+    check_function("progress", progress, 1, "one text")
+    questions = questions_in(questions, answered=answers)
+    _tell_of_lost_gold(pipelines, questions)
+    asked = unanswerable_in(unanswerable) if answers else []
     texts = [*(question["question"] for question in questions), *(one["question"] for one in asked)]
     clock = together.Clock(f"{', '.join(one.level.name for one in pipelines)}, {len(texts)} questions", progress)
     retrieved = together.retrieve(pipelines, texts, clock)
@@ -156,8 +167,18 @@ def evaluate_all(
         rows = _rows(pipeline.k, questions, found, made, verdicts)
         refused = counted(asked, made[len(questions) :])
         about = {**run_card(pipeline, questions, answers=answers), **refused, **(card or {}), "seconds": clock.seconds}
-        runs.append(_scored(Run(pipeline.level.name, pipeline.level.title, rows, about), metrics or ()))
+        runs.append(_scored(Run(pipeline.level.name, pipeline.level.title, rows, about), chosen))
     return runs
+
+
+def _tell_of_lost_gold(pipelines: Sequence[Pipeline], questions: Sequence[Question]) -> None:
+    """Warn of gold that no search can find, because a level's corpus does not hold it: cut otherwise, or a slip."""
+    gold = dict.fromkeys(link for question in questions for link in question["correct_chunks"])
+    for pipeline in pipelines:
+        known = {chunk["chunk_link"] for chunk in pipeline.db.chunks}
+        if known and (lost := [link for link in gold if link not in known]):
+            what = f"{len(lost)} of {number_of(len(gold), 'gold link')}"
+            log.warning("%s: %s not in the corpus, as %r, so that none is found", pipeline.level.name, what, lost[0])
 
 
 def _rows(
@@ -207,6 +228,16 @@ def showing(run: Run, chosen: Sequence[str]) -> Run:
     """Return a run whose tables and pictures show further metrics of the table, by name."""
     names = dict.fromkeys([*(run.card.get("metrics") or ()), *(find(name).name for name in chosen)])
     return replace(run, card={**run.card, "metrics": list(names)}) if chosen else run
+
+
+def check_chosen(chosen: Chosen | str | None) -> Chosen:
+    """Return further metrics, one name as a list of it. Raises InvalidValue unless they are names or functions."""
+    found = [] if chosen is None else [chosen] if isinstance(chosen, str) else chosen
+    named = isinstance(found, Iterable) and all(isinstance(name, str) and name.strip() for name in found)
+    if not named or (isinstance(found, Mapping) and not all(takes(of, 1) for of in found.values())):
+        wanted = "names of the table, or functions of a row by name, as {'hit@3': function}"
+        raise InvalidValue(f"metrics must be {wanted}, got {shown(chosen)}")
+    return found if isinstance(found, Mapping) else list(found)
 
 
 def _scored(run: Run, chosen: Chosen) -> Run:

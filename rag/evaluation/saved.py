@@ -1,18 +1,25 @@
 """Find saved runs, their repeats, and parts of them. In: folders that `Run.save` wrote. Out: the runs, named."""
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from rag.data.write import fingerprint
-from rag.errors import DataError
+from rag.errors import DataError, several
 from rag.evaluation.disk import levels_in
 from rag.evaluation.run import Run
 from rag.pipeline import LEVELS
 
 log = logging.getLogger(__name__)
+
+
+def runs_in(given: Run | Iterable[Run] | Mapping[str, Run]) -> tuple[list[Run], list[str] | None]:
+    """Return runs as a list, and the names that a mapping gives them. Raises InvalidValue if one is no run."""
+    if isinstance(given, Mapping):
+        return several("run", given.values(), Run, "rag.evaluate(…)"), list(map(str, given))
+    return several("run", given, Run, "rag.evaluate(…)"), None
 
 
 def load_runs(folder: str | Path) -> list[Run]:

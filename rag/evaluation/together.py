@@ -7,14 +7,18 @@ answerer or a judge ask it in one call, so that equal prompts are asked once and
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import TypeVar, get_args
 
+from rag.errors import RagError, shown
 from rag.pipeline import Level, Pipeline
 from rag.providers.lsa import LSA
-from rag.types import Answer, Question, Ranking, Retrieval, Verdict
+from rag.types import Answer, Question, Ranking, Retrieval, Status, Verdict
 
 T = TypeVar("T")
 Progress = Callable[[str], None]
+RANKINGS = "the reranker must return a list of {} rag.types.Ranking"
+ANSWERS = "the answerer must return a list of {} rag.types.Answer with a text and a status"
+VERDICTS = "the judge must return a list of {} rag.types.Verdict that say True, False or None, and why"
 
 
 class Clock:
@@ -48,10 +52,31 @@ def _shared(keys: Sequence[object]) -> list[list[int]]:
     return [places for _, places in found]
 
 
-def _parts(values: Sequence[T], n: int) -> list[list[T]]:
-    """Return the values in n parts of the same length."""
-    size = len(values) // n
-    return [list(values[i * size : (i + 1) * size]) for i in range(n)]
+def _parts(made: Sequence[T], fits: Callable[[T], bool], wanted: str, asked: int, n: int) -> list[list[T]]:
+    """Return the results of n levels, as many questions being asked of each.
+
+    Raises:
+        RagError: unless a stage of one's own returned a record for each, which ``wanted`` describes.
+    """
+    if isinstance(made, list | tuple):
+        wrong = [shown(one) for one in made if not fits(one)] or [str(len(made))][: len(made) != asked * n]
+    else:
+        wrong = [shown(made)]
+    if wrong:
+        raise RagError(f"{wanted.format(asked * n)}, got {wrong[0]}")
+    return [list(made[i * asked : (i + 1) * asked]) for i in range(n)]
+
+
+def _is_ranking(one: object) -> bool:
+    return isinstance(one, Ranking)
+
+
+def _is_answer(one: object) -> bool:
+    return isinstance(one, Answer) and isinstance(one.text, str) and one.status in get_args(Status)
+
+
+def _is_verdict(one: object) -> bool:
+    return isinstance(one, Verdict) and isinstance(one.is_correct, bool | None) and isinstance(one.explanation, str)
 
 
 def retrieve(pipelines: Sequence[Pipeline], texts: Sequence[str], clock: Clock) -> list[list[Retrieval]]:
@@ -67,7 +92,8 @@ def retrieve(pipelines: Sequence[Pipeline], texts: Sequence[str], clock: Clock) 
                 offered = [found.hits for place in places for found in candidates[place]]
                 one = pipelines[places[0]]
                 made = one.reranker([*texts] * len(places), offered, one.k)
-                rankings |= dict(zip(places, _parts(made, len(places)), strict=True))
+                parts = _parts(made, _is_ranking, RANKINGS, len(texts), len(places))
+                rankings |= dict(zip(places, parts, strict=True))
     return [one.retrievals(candidates[i], rankings.get(i)) for i, one in enumerate(pipelines)]
 
 
@@ -80,7 +106,8 @@ def answer(
         for places in _shared([pipeline.answerer for pipeline in pipelines]):
             retrieved = [one for place in places for one in found[place]]
             made = pipelines[places[0]].answerer([*texts] * len(places), retrieved)
-            answers |= dict(zip(places, _parts(made, len(places)), strict=True))
+            parts = _parts(made, _is_answer, ANSWERS, len(texts), len(places))
+            answers |= dict(zip(places, parts, strict=True))
     return [answers[place] for place in range(len(pipelines))]
 
 
@@ -93,8 +120,10 @@ def judge(
     with clock.stage("judge"):
         for places in _shared([pipeline.judge for pipeline in pipelines]):
             judged = [answer for place in places for answer in answers[place][: len(questions)]]
-            made = pipelines[places[0]].judge.decide(texts * len(places), references * len(places), judged)
-            verdicts |= dict(zip(places, _parts(made, len(places)), strict=True))
+            one = pipelines[places[0]].judge
+            made = one.decide(texts * len(places), references * len(places), judged)
+            parts = _parts(made, _is_verdict, VERDICTS, len(texts), len(places))
+            verdicts |= dict(zip(places, parts, strict=True))
     return [verdicts[place] for place in range(len(pipelines))]
 
 

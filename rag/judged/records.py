@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from rag.data.read import read_rows
 from rag.data.write import write_csv, write_json_lines
-from rag.errors import DataError
+from rag.errors import DataError, number_of
 from rag.evaluation.run import Run
 from rag.evaluation.saved import load_named_runs
 
@@ -70,7 +70,9 @@ def load_records(source: Any) -> list[Record]:
     problems = [problem for number, row in enumerate(named, 1) for problem in _problems(number, row)]
     problems += repeated_ids([str(row["id"]) for row in named if row.get("id") is not None])
     if problems:
-        raise DataError(f"{where}: {len(problems)} problems in {len(named)} records", problems)
+        raise DataError(
+            f"{where}: {number_of(len(problems), 'problem')} in {number_of(len(named), 'record')}", problems
+        )
     return [_record(number, row) for number, row in enumerate(named, 1)]
 
 

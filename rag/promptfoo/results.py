@@ -13,11 +13,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from rag.data.read import read_json
-from rag.errors import DataError
+from rag.errors import DataError, number_of
 from rag.evaluation import stats
 from rag.evaluation.difference import AT_EDGE, difference
 from rag.evaluation.intervals import mean_interval
-from rag.evaluation.notes import counted
 from rag.report import style
 from rag.report.words import short
 
@@ -165,11 +164,11 @@ def notes(combinations: Sequence[Combination]) -> Iterator[str]:
     for one in combinations:
         if one.errors:
             first = one.errors[0].splitlines()[0][:150]
-            yield f"{one.name}: {counted(len(one.errors), 'error')}, not in the mean; the first: {first}"
+            yield f"{one.name}: {number_of(len(one.errors), 'error')}, not in the mean; the first: {first}"
         if not one.seen:
             yield f"{one.name}: missing, no test was run"
         elif one.missing:
-            yield f"{one.name}: {counted(one.missing, 'test')} missing that others have"
+            yield f"{one.name}: {number_of(one.missing, 'test')} missing that others have"
 
 
 def _difference(best: Combination, worst: Combination, looked_at: int) -> str:
@@ -186,7 +185,7 @@ def _difference(best: Combination, worst: Combination, looked_at: int) -> str:
     sure = "" if p < stats.LEVEL else ": these questions do not tell them apart"
     ends = f"95 % from {one.low:+.3f} to {one.high:+.3f}"
     edge = AT_EDGE if one.at_edge else ""
-    common_tests = counted(len(common), "common test")
+    common_tests = number_of(len(common), "common test")
     return f"best - worst: {one.difference:+z.3f} on {common_tests}, {ends}, {said}{corrected}{sure}{edge}"
 
 
@@ -210,8 +209,7 @@ def plot_combinations(combinations: Sequence[Combination], *, ax: "Axes | None" 
     style.check_few(len(prompts), "prompts")
     if len(combinations) > MOST_LINES:
         raise DataError(f"{len(combinations)} lines are too many for one picture: choose at most {MOST_LINES} of them")
-    if ax is None:
-        ax = style.new_axes(1.9 + 0.34 * len(combinations))
+    ax = style.axes(ax, 1.9 + 0.34 * len(combinations))
     looks = dict(zip(prompts, style.looks(prompts), strict=True))
     called = dict(zip(providers, style.labels(providers), strict=True))
     marks = {prompt: MARKERS[place % len(MARKERS)] for place, prompt in enumerate(prompts)}

@@ -3,7 +3,6 @@
 A provider is any object with these methods; nothing has to be inherited or registered.
 """
 
-import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,7 +11,7 @@ from typing import Any, Literal, Protocol, Self, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from rag.errors import InvalidValue, RagError
+from rag.errors import InvalidValue, RagError, shown, takes
 from rag.providers.thoughts import without_thoughts
 
 MOST_REPEATS = 1_000_000  # of one prompt: the numbers above are those of further votes
@@ -214,23 +213,6 @@ def check_part(part: object, what: str, method: str, signature: str) -> str:
     return name
 
 
-def takes(function: object, n: int) -> bool:
-    """Tell whether something can be called with n arguments.
-
-    >>> takes(len, 1), takes(len, 2), takes("len", 1)
-    (True, False, False)
-    """
-    if not callable(function):
-        return False
-    try:
-        inspect.signature(function).bind(*range(n))
-    except TypeError:
-        return False
-    except ValueError:  # written in C, without a signature
-        return True
-    return True
-
-
 def _shown(part: object) -> str:
     return f"the class {part.__name__}" if isinstance(part, type) else type(part).__name__
 
@@ -244,8 +226,8 @@ def embed(embedder: Embedder, texts: Sequence[str], kind: Kind) -> npt.NDArray[A
     name, n = embedder.name, len(texts)
     given: object = embedder.embed(list(texts), kind)
     try:
-        vectors = np.asarray(given) if isinstance(given, np.ndarray | list | tuple) else None
-    except ValueError:  # rows of different lengths
+        vectors = np.asarray(given) if isinstance(given, list | tuple) or hasattr(given, "__array__") else None
+    except (ValueError, TypeError, RuntimeError):  # rows of different lengths; a tensor on another device, or with grad
         vectors = None
     if vectors is None:
         raise RagError(f"the embedder {name} must return an array of shape ({n}, d), got {_shown(given)}")
@@ -265,4 +247,23 @@ def check_replies(name: str, replies: object, n: int) -> list[Reply]:
         raise RagError(f"the LLM {name} must return a list of rag.providers.base.Reply, got {got}")
     if len(replies) != n:
         raise RagError(f"the LLM {name} must return a reply for each prompt: {n} prompts, {len(replies)} replies")
+    wrong = [f"{field} {shown(getattr(one, field))}" for one in replies for field in _KINDS if not _fits(one, field)]
+    if wrong:
+        raise RagError(
+            f"the LLM {name} returned a rag.providers.base.Reply with {wrong[0]}: texts and counts belong there"
+        )
     return list(replies)
+
+
+_KINDS: Mapping[str, Any] = {
+    "text": str,
+    **dict.fromkeys(("error", "stop_reason"), str | None),
+    **dict.fromkeys(("input_tokens", "output_tokens"), int),
+    "seconds": int | float,
+}
+
+
+def _fits(reply: Reply, field: str) -> bool:
+    """Tell whether a field holds what it should; counts and times are not below 0."""
+    value = getattr(reply, field)
+    return isinstance(value, _KINDS[field]) and not (isinstance(value, int | float) and value < 0)

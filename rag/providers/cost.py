@@ -4,6 +4,7 @@ A `Meter` counts calls, tokens and dollars per stage. A dry run takes a `placeho
 its stage asks for and of a usual length, so that the number of calls is that of the run itself.
 """
 
+import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,7 +12,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from rag.errors import DataError, InvalidValue, OverBudget, check_finite
+from rag.errors import DataError, InvalidValue, OverBudget, check_finite, check_mapping
 from rag.providers.base import Prompt, Reply
 from rag.providers.cache import Remote, digest
 from rag.providers.ledger import Ledger
@@ -108,6 +109,10 @@ class Meter:
         check_finite("budget", self.budget)
         if self.budget is not None and self.budget < 0:
             raise InvalidValue(f"budget must be at least 0 dollars, got {self.budget!r}")
+        check_mapping("prices", self.prices, tuple | list, "{'qwen3': (0.5, 1.5)}")
+        for model, each in self.prices.items():
+            if len(each) != 2 or not all(isinstance(one, int | float) and 0 <= one < math.inf for one in each):
+                raise InvalidValue(f"the prices of {model} must be dollars per million tokens in and out, got {each!r}")
         self.prices = {unprefixed(model): each for model, each in self.prices.items()}
 
     @property

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from rag.errors import RagError
 from rag.providers.base import LLM, Prompt, Reply, check_replies
 
 
@@ -35,6 +36,11 @@ class Own:
 
         def land(i: int, reply: Reply) -> None:
             check_replies(self.name, [reply], 1)
+            if i in seen or i not in range(len(prompts)):
+                said = "twice" if i in seen else f"of {len(prompts)} prompts"
+                raise RagError(
+                    f"the LLM {self.name} reported reply {i!r} {said}: on_reply is called once a prompt, from 0"
+                )
             seen.add(i)
             if on_reply:
                 on_reply(i, reply)

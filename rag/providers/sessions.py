@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from rag.errors import DataError, check_at_least
+from rag.errors import DataError, check_at_least, check_function, check_mapping
 from rag.providers.asking import Asking
 from rag.providers.base import LLM, Embedder
 from rag.providers.cache import Cache, Remote
@@ -147,6 +147,7 @@ def open_session(
     """
     if profile not in PROFILES:
         raise DataError(f"no profile {profile!r}; the profiles are {', '.join(PROFILES)}")
+    check_mapping("models", models, str, "{'judge': 'claude-opus-5-5'}")
     own = {**(models or {}), **({} if embedder is None else {"embed": embedder})}
     unknown = [role for role in own if role not in ROLES]
     if unknown:
@@ -154,6 +155,8 @@ def open_session(
     chosen = {str(role): model for role, model in PROFILES[profile].models.items()} | own
     session = Session(PROFILES[profile], chosen, cache, mode, **settings)
     check_limits(session.max_tokens, session.max_errors)
+    check_at_least("concurrency", session.concurrency, 1)
+    check_function("watch", session.watch or print, 3, "a role, the replies so far and the prompts")
     for role, model in session.models.items() if mode == "live" else ():
         asked = model.startswith("voyage") if role == "embed" else session.own is None
         if said := check_model(role, model, priced=session.meter.has_price(model)) if asked else None:
@@ -166,6 +169,7 @@ def open_session(
 
 def check_limits(max_tokens: Mapping[str, int], max_errors: int | None) -> None:
     """Raise InvalidValue or DataError unless limits of replies and errors are numbers, and of roles that there are."""
+    check_mapping("max_tokens", max_tokens, object, "{'answer': 500}")
     for role, limit in max_tokens.items():
         if role not in ROLES[1:]:
             raise DataError(f"no role {role!r} to limit (--max-tokens ROLE=N); the roles are {', '.join(ROLES[1:])}")

@@ -12,7 +12,7 @@ from typing import Literal
 
 import numpy as np
 
-from rag.errors import CacheMiss, DataError, ProviderError
+from rag.errors import CacheMiss, DataError, InvalidValue, ProviderError, shown
 from rag.providers.base import Kind, Vectors
 from rag.providers.cache import Batch, Cache, RemoteEmbedder, digest, recorded_base
 from rag.providers.cache_file import REMEDY, vector_from
@@ -136,6 +136,8 @@ def find_embedder(model: str, *, typed: bool = True) -> LSA | RemoteEmbedder:
     """
     if model == "lsa":
         return LSA()
+    if not isinstance(model, str):
+        raise InvalidValue(f"the embedder must be named here, as lsa, got {shown(model)}")
     if "/" in model:
         return SentenceEncoder(model)
     if not model.startswith("voyage"):

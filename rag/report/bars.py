@@ -4,15 +4,15 @@ In: runs, or the averages that were saved of them. Out: Axes, those that were gi
 its level, its repeats are one bar with a mark for each.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from rag.errors import DataError
+from rag.errors import DataError, check_kind
 from rag.evaluation import intervals
 from rag.evaluation.metrics import TABLE
 from rag.evaluation.readers import readers, readers_of
 from rag.evaluation.run import Run
-from rag.evaluation.saved import pool
+from rag.evaluation.saved import pool, runs_in
 from rag.report import style
 from rag.report.words import asked, line, short
 
@@ -34,7 +34,7 @@ class Bar(NamedTuple):
 
 
 def plot_levels(
-    runs: Sequence[Run | Mapping[str, Any]],
+    runs: Run | Iterable[Run | Mapping[str, Any]] | Mapping[str, Run],
     *,
     names: Sequence[str] | None = None,
     ax: "Axes | None" = None,
@@ -42,20 +42,25 @@ def plot_levels(
 ) -> "Axes":
     """Draw the metrics of each run or saved average side by side, with values and, where known, 95 % intervals.
 
-    Repeats of a run are one bar: their mean, and a dot for each. ``names`` are other names than the runs' own, so that
-    runs of one level can stand side by side; ``colors`` are taken instead of the levels' own, as far as they go. A
-    missing value is marked ``n/a``.
+    Repeats of a run are one bar: their mean, and a dot for each. ``names``, or a mapping, give other names than the
+    runs' own, so that runs of one level can stand side by side; ``colors`` are taken instead of the levels' own, as far
+    as they go. A missing value is marked ``n/a``.
 
     Raises:
         DataError: if there is nothing to draw or more than can be told apart, two runs have the same name, or there
             are not as many names as runs.
+        InvalidValue: if a run is nothing of the kind, or ``ax`` is no Axes.
     """
-    runs = [runs] if isinstance(runs, Run) else runs
+    if isinstance(runs, Mapping) and all(isinstance(run, Run) for run in runs.values()):
+        runs, names = runs_in(runs)
+    runs = [runs] if isinstance(runs, Run | Mapping | str) or not isinstance(runs, Iterable) else list(runs)
+    for run in runs:
+        if not isinstance(run, Mapping):
+            check_kind("run", run, Run, "rag.evaluate(…)")
     bars = _bars(runs, names)
     shown = {metric.key: _title(metric.title) for run in runs if isinstance(run, Run) for metric in run.metrics}
     drawn, beyond = _scores(bars, {**METRICS, **shown})
-    if ax is None:
-        ax = style.new_axes(width=max(style.WIDTH, 2 + 0.13 * len(bars) * len(drawn)))
+    ax = style.axes(ax, width=max(style.WIDTH, 2 + 0.13 * len(bars) * len(drawn)))
     found = style.looks([bar.level for bar in bars], colors)
     pitch = style.width_of(ax) * WIDTH / len(bars) / (len(drawn) + 0.2)
     patches = [_draw_bars(ax, *one, list(drawn), len(bars), pitch) for one in zip(range(99), bars, found, strict=False)]
@@ -201,8 +206,7 @@ def plot_first_gold(runs: Sequence[Run], *, ax: "Axes | None" = None) -> "Axes":
         raise DataError("there are no retrievals to plot")
     style.check_few(len(runs), "runs")
     groups = [*range(1, max(rank for found in ranks for its in found for rank in its) + 1), 0]
-    if ax is None:
-        ax = style.new_axes(4.4, width=max(style.WIDTH, 2 + 0.13 * len(runs) * len(groups)))
+    ax = style.axes(ax, 4.4, width=max(style.WIDTH, 2 + 0.13 * len(runs) * len(groups)))
     width = WIDTH / len(runs)
     pitch = style.width_of(ax) * width / (len(groups) + 0.2)
     entries = []

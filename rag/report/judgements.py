@@ -8,9 +8,9 @@ from typing import Any
 
 from rich.text import Text
 
+from rag.errors import number_of
 from rag.evaluation.agreement import Agreement, labels_line
 from rag.evaluation.judge_error import Estimate
-from rag.evaluation.notes import counted
 from rag.evaluation.reliability import Picks, Recorded
 from rag.judged.results import Mean, Scores
 from rag.report.grid import Grid, Line
@@ -47,7 +47,7 @@ def agreement_lines(found: Agreement, first: str, second: str) -> list[str]:
     lines = [
         f"first: {first}",
         f"second: {second}",
-        f"{counted(found.n)} decided by both{left_out}: {found.both_correct} correct for both, "
+        f"{number_of(found.n)} decided by both{left_out}: {found.both_correct} correct for both, "
         f"{found.both_wrong} wrong for both, {found.only_first} correct for the first only, "
         f"{found.only_second} for the second only",
         f"Cohen's {_kappa(found)}",
@@ -95,7 +95,7 @@ def disagreement_table(
     ids: Sequence[str], first: Mapping[str, Mapping[str, Any]], second: Mapping[str, Mapping[str, Any]]
 ) -> Text:
     """Return the questions on which two sides differ, with what each said, and the first's reason."""
-    lines = [Text(counted(len(ids), "disagreement"), "bold")]
+    lines = [Text(number_of(len(ids), "disagreement"), "bold")]
     for key in ids:
         said = [WORDS[side[key]["is_correct"]] for side in (first, second)]
         lines.append(Text(f"{line(key)}: first {said[0]}, second {said[1]}"))

@@ -58,8 +58,7 @@ def plot_differences(comparison: Comparison, *, ax: "Axes | None" = None) -> "Ax
     style.check_few(len(names), "runs")
     metrics = list(dict.fromkeys(one.metric for one in drawn))
     lines = len(drawn) + 1.3 * len(metrics)
-    if ax is None:
-        ax = style.new_axes(1.9 + ROW * lines)
+    ax = style.axes(ax, 1.9 + ROW * lines)
     size = min(style.SMALL, style.height_of(ax) / lines * 0.8)
     colours = {name: look.colour for name, look in zip(names, style.looks(list(map(_level, names))), strict=True)}
     called = dict(zip(names, style.labels(names, NAME), strict=True))
@@ -138,8 +137,7 @@ def plot_power(change: float, discordant: float, *, pairs: int = 1, ax: "Axes | 
     ``discordant`` is the share of questions that only one of two runs gets right; a dot marks the number of questions
     at which the change is found four times out of five.
     """
-    if ax is None:
-        ax = style.new_axes(4.2)
+    ax = style.axes(ax, 4.2)
     levels = dict.fromkeys((1, pairs))
     needed = [questions_needed(change, discordant, level_for(m)).value for m in levels]
     most = round(1.5 * max((n for n in needed if n), default=400))

@@ -51,8 +51,7 @@ def plot_recall(runs: Sequence[Run], *, ax: "Axes | None" = None) -> "Axes":
     if not kept:
         raise DataError("there are no retrievals to plot")
     style.check_few(len(kept), "runs")
-    if ax is None:
-        ax = style.new_axes(4.6)
+    ax = style.axes(ax, 4.6)
     entries, said = [], ""
     curves = [_curve(run) for run in kept]
     named = style.labels([run.name for run in kept])
@@ -91,8 +90,7 @@ def plot_waterfall(runs: Sequence[Run], *, ax: "Axes | None" = None) -> "Axes":
     if not runs:
         raise DataError("there are no runs to plot")
     style.check_few(len(runs), "runs")
-    if ax is None:
-        ax = style.new_axes(1.9 + 0.42 * len(runs))
+    ax = style.axes(ax, 1.9 + 0.42 * len(runs))
     counts = [waterfall(run) for run in runs]
     repeated = any(len(repeats_of(run.rows)) > 1 for run in runs)
     left = [0] * len(runs)

@@ -8,7 +8,7 @@ import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
-from rag.errors import DataError
+from rag.errors import DataError, check_kind
 from rag.pipeline import LEVELS
 from rag.report.words import cut_apart, line
 
@@ -166,10 +166,18 @@ def title(ax: "Axes", head: str, about: Iterable[str] = (), share: float = 1.0) 
 # ---------------------------------------------------------------------------------------------- drawing
 
 
-def new_axes(height: float = HEIGHT, width: float = WIDTH) -> "Axes":
-    """Return Axes of pyplot, so that a notebook shows them."""
-    import matplotlib.pyplot as plt
+def axes(ax: "Axes | None", height: float = HEIGHT, width: float = WIDTH) -> "Axes":
+    """Return the Axes that are given, or new ones of pyplot, so that a notebook shows them.
 
+    Raises:
+        InvalidValue: if a figure, or several Axes, are given.
+    """
+    import matplotlib.pyplot as plt
+    from matplotlib.axes import Axes
+
+    if ax is not None:
+        check_kind("ax", ax, Axes, "plt.subplots()[1]")
+        return ax
     return plt.subplots(figsize=(width, height), layout="constrained")[1]
 
 

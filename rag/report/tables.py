@@ -13,9 +13,8 @@ from rag.evaluation.difference import Difference
 from rag.evaluation.metrics import ACCURACY, Metric, find
 from rag.evaluation.notes import failed_lines
 from rag.evaluation.readers import readers_of
-from rag.evaluation.repeats import repeats_of
 from rag.evaluation.run import Run
-from rag.evaluation.saved import parts
+from rag.evaluation.saved import parts, runs_in
 from rag.report.grid import Grid, Line
 from rag.report.summary import subject
 from rag.report.words import interval, p_value, short
@@ -25,8 +24,6 @@ if TYPE_CHECKING:
 
 LEFT_OUT = ("precision", "f1")  # of narrow tables with intervals
 HIGHER = "scores: 0 to 1, more is better"
-ANSWERS = "undecided, failed: of all answers, one for each repeat"
-COUNTS = {"n": "n", "undecided": "undecided", "errors": "failed"}
 
 
 def in_runs(runs: Sequence[Run]) -> list[Metric]:
@@ -41,45 +38,26 @@ def primary_of(runs: Sequence[Run]) -> str:
     return "recall" if any(map(stand_ins, runs)) else ACCURACY.name
 
 
-def levels_table(runs: Sequence[Run], title: str = "", names: Sequence[str] | None = None) -> Grid:
-    """Return a line for each run: its scores, how many questions there were, undecided and failed ones among them.
-
-    ``names`` are other names than the levels'.
-    """
-    averages, shown = [run.averages() for run in runs], in_runs(runs)
-    lines = [
-        Line(name, [*(short(found.get(one.key)) for one in shown), *(str(found[key]) for key in COUNTS)])
-        for found, name in zip(averages, names or [run.level for run in runs], strict=True)
-    ]
-    judged = any(run.card.get("judge") for run in runs)
-    said = [HIGHER, "accuracy: correct of all questions" if judged else "retrieval only, no answers", readers_of(runs)]
-    notes = ["; ".join(filter(None, said))]
-    notes += [ANSWERS] if any(len(repeats_of(run.rows)) > 1 for run in runs) else []
-    heads = ["level", *(one.title for one in shown), *COUNTS.values()]
-    return Grid(heads, lines, title=title or subject(runs), notes=notes, spare=["precision", "F1"])
-
-
-def table(runs: Sequence[Run] | Mapping[str, Run]) -> "pd.DataFrame":
+def table(runs: Run | Iterable[Run] | Mapping[str, Run]) -> "pd.DataFrame":
     """Return a row for each run: its scores by the metrics that are shown, the counts beside them, who read and judged.
 
-    A mapping gives the runs other names than their levels'. Raises DataError if there are no runs.
+    A mapping gives the runs other names than their levels'.
+
+    Raises DataError if there are no runs, InvalidValue if one is nothing of the kind.
     """
     import pandas as pd
 
-    runs = [runs] if isinstance(runs, Run) else runs
-    several = list(runs.values()) if isinstance(runs, Mapping) else list(runs)
-    names = list(runs) if isinstance(runs, Mapping) else [run.level for run in several]
-    if not several:
+    found, names = runs_in(runs)
+    if not found:
         raise DataError("there are no runs to put into a table")
-    shown = list({metric.name: metric for run in several for metric in run.metrics}.values())
-    averages = [run.averages() for run in several]
+    shown = list({metric.name: metric for run in found for metric in run.metrics}.values())
     rows = [
-        {metric.title: found.get(metric.key) for metric in shown}
-        | {key: found[key] for key in ("n", "undecided", "errors", "fallbacks")}
+        {metric.title: averages.get(metric.key) for metric in shown}
+        | {key: averages[key] for key in ("n", "undecided", "errors", "fallbacks")}
         | {"readers": readers_of([run])}
-        for run, found in zip(several, averages, strict=True)
+        for run, averages in ((run, run.averages()) for run in found)
     ]
-    return pd.DataFrame(rows, index=pd.Index(names, name="level"))
+    return pd.DataFrame(rows, index=pd.Index(names or [run.level for run in found], name="level"))
 
 
 def parts_table(runs: Sequence[Run], *fields: str) -> Grid:

@@ -9,6 +9,8 @@ import unicodedata
 from collections.abc import Iterable
 from typing import Any
 
+from rag.errors import cut
+
 ESCAPES = re.compile(
     "(?:\x1b\\[|\x9b)[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor, erasing
     "|(?:\x1b[\\]PX^_]|[\x90\x98\x9d\x9e\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\\\|\x9c)"  # titles, links, device strings
@@ -40,18 +42,6 @@ def line(value: Any, most: int = 0) -> str:
     ('sentence-t…iLM-L6-v2', 'a b')
     """
     return cut(text_only(value, kept=""), most) if most else text_only(value, kept="")
-
-
-def cut(text: str, most: int) -> str:
-    """Return a text of at most ``most`` characters, the middle left out: both ends of a model's name tell it apart.
-
-    >>> cut("abcdefghij", 6), cut("abc", 6)
-    ('abc…ij', 'abc')
-    """
-    if len(text) <= most:
-        return text
-    tail = (most - 1) // 2
-    return f"{text[: most - 1 - tail]}…{text[len(text) - tail :] if tail else ''}"
 
 
 def cut_apart(texts: Iterable[Any], most: int) -> list[str]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rag import prompts
+from rag.errors import InvalidValue, shown, takes
 from rag.lexical import terms
 from rag.prompts import json_values
 from rag.providers.base import LLM, Prompt, Reply, complete_usable
@@ -25,6 +26,15 @@ class Judge:
 
     name: str
     decide: Callable[[Sequence[str], Sequence[str], Sequence[Answer]], list[Verdict]]
+
+
+def check_judge(judge: Judge) -> Judge:
+    """Return a judge. Raises InvalidValue unless it has a name and a function of questions, references and answers."""
+    named = isinstance(getattr(judge, "name", None), str) and not isinstance(judge, type)
+    if not named or not takes(getattr(judge, "decide", None), 3):
+        wanted = "a rag.stages.judge.Judge, a name with a function of questions, references and answers"
+        raise InvalidValue(f"judge must be {wanted}, got {shown(judge)}")
+    return judge
 
 
 # ---------------------------------------------------------------------------------------------- offline

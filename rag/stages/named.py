@@ -1,6 +1,6 @@
 """A reranker by its name, as a setting or an option gives it. In: the name, and who asks models. Out: the reranker."""
 
-from rag.errors import InvalidValue
+from rag.errors import InvalidValue, shown
 from rag.prompts import DEFAULTS
 from rag.providers.scorers import CROSS_ENCODER, CrossEncoder
 from rag.providers.sessions import Session
@@ -14,9 +14,9 @@ def named_reranker(
     name: str, session: Session | None = None, template: str = DEFAULTS["rerank"]
 ) -> tuple[Reranker, str]:
     """Return the reranker of a name (``voyage:rerank-2.5-lite`` names the model too), and what a run card calls it."""
-    kind, _, model = name.partition(":")
+    kind, _, model = name.partition(":") if isinstance(name, str) else ("", "", "")
     if kind not in RERANKERS:
-        raise InvalidValue(f"no reranker {name!r}; the rerankers are {', '.join(RERANKERS)}")
+        raise InvalidValue(f"no reranker {shown(name)}; the rerankers are {', '.join(RERANKERS)}")
     if kind == "bm25":
         return bm25_reranker, "similarity + BM25 (no LLM)"
     if session is None and kind != "cross-encoder":

@@ -41,7 +41,7 @@ def passages(hits: Sequence[Hit], form: str) -> list[str]:
 
 def fetched_prompts(profile: str) -> Path | None:
     """Return the file of the cookbook's prompts that `rag cookbook fetch` made, if the profile is one of its; tell."""
-    if not profile.startswith("cookbook"):
+    if not str(profile).startswith("cookbook"):
         return None
     found = next((folder / "prompts.toml" for folder in FETCHED if (folder / "prompts.toml").is_file()), None)
     said = "the cookbook's prompts are not here, so the package's are used; rag cookbook fetch brings them"

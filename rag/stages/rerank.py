@@ -14,9 +14,9 @@ import numpy.typing as npt
 
 from rag import prompts
 from rag.data.check import is_blank
-from rag.errors import InvalidValue, RagError, check_at_least
+from rag.errors import InvalidValue, RagError, check_at_least, shown, takes
 from rag.lexical import bm25_scores, terms
-from rag.providers.base import LLM, Prompt, Reply, complete_usable, takes
+from rag.providers.base import LLM, Prompt, Reply, complete_usable
 from rag.providers.scorers import read_scores, scoring_prompt
 from rag.types import Chunk, Hit, Ranking
 
@@ -130,7 +130,7 @@ def own_reranker(rerank: Reranker) -> tuple[Reranker, str]:
 
     def checked(questions: Sequence[str], candidates: Sequence[Sequence[Hit]], k: int) -> list[Ranking]:
         check_rerank(questions, candidates, k)
-        rankings = rerank(questions, candidates, k)
+        rankings = rerank(questions, [[_copy(hit) for hit in hits] for hits in candidates], k)
         if not isinstance(rankings, list) or len(rankings) != len(questions):
             got = f"{len(rankings)}" if isinstance(rankings, list) else type(rankings).__name__
             raise RagError(f"the reranker {name} must return a list of {len(questions)} rankings, got {got}")
@@ -146,9 +146,20 @@ def _problem(ranking: object, hits: Sequence[Hit], k: int) -> str | None:
     """Return what a result of one question should be and is not, None if it is right."""
     if not isinstance(ranking, Ranking) or not isinstance(ranking.hits, list):
         return f"a rag.types.Ranking with a list of hits, not {type(ranking).__name__},"
-    if len(ranking.hits) > k or not all(hit in hits for hit in ranking.hits):
+    if len(ranking.hits) > k:
         return f"at most k = {k} of the question's candidates, not {len(ranking.hits)} hits,"
+    if strange := [hit for hit in ranking.hits if hit not in hits]:
+        return f"hits that stand among the question's candidates as they are, not {shown(strange[0])},"
+    if any(hit in ranking.hits[:place] for place, hit in enumerate(ranking.hits)):
+        return "each candidate once, not one of them twice,"
+    if not isinstance(ranking.fell_back, bool) or not isinstance(ranking.note, str | None):
+        return f"a rag.types.Ranking whose fell_back is True or False and whose note is a text, not {shown(ranking)},"
     return None
+
+
+def _copy(hit: Hit) -> Hit:
+    """Return a hit that a function of one's own may change or sort away."""
+    return {**hit, "metadata": {**hit["metadata"]}}
 
 
 # ---------------------------------------------------------------------------------------------- by scores

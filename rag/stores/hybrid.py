@@ -13,7 +13,7 @@ from rag.data.read import PathOrRecords
 from rag.errors import InvalidValue
 from rag.lexical import BM25Index, ReciprocalRank, WeightedSum, terms
 from rag.providers.base import Embedder, Vectors
-from rag.stores.vector_db import SummaryIndexedVectorDB, VectorDB, check_search, copier, joined
+from rag.stores.vector_db import SummaryIndexedVectorDB, VectorDB, checked_search, copier, joined
 from rag.types import Chunk, Hit
 
 DEPTH = 100  # hits of each kind that are fused, or k if that is more
@@ -65,7 +65,7 @@ class BM25DB:
             InvalidValue: if k < 1, a query is blank, or there is a threshold: BM25 scores have no scale for one.
             RagError: if nothing is loaded yet.
         """
-        k = check_search(self.name, len(self), queries, k)
+        queries, k = checked_search(self.name, len(self), queries, k)
         if similarity_threshold is not None:
             raise InvalidValue(f"a threshold is a cosine and BM25 has none, got {similarity_threshold}; leave it out")
         return [
@@ -97,7 +97,7 @@ class HybridDB(SummaryIndexedVectorDB):
         self, queries: Sequence[str], k: int = 3, similarity_threshold: float | None = None
     ) -> list[list[Hit]]:
         """Return for each query the k best chunks by the fused score; see `VectorDB.search_many`."""
-        k = check_search(self.name, len(self), queries, k)
+        queries, k = checked_search(self.name, len(self), queries, k)
         depth = max(DEPTH, k)
         by_vectors = super().search_many(queries, depth, similarity_threshold)
         return [self._fused(terms(query), hits, k, depth) for query, hits in zip(queries, by_vectors, strict=True)]

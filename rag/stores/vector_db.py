@@ -19,8 +19,18 @@ import numpy.typing as npt
 from rag.data.check import is_blank, load_chunks
 from rag.data.read import PathOrRecords
 from rag.data.write import fingerprint, write_atomically
-from rag.errors import DataError, IndexMismatch, InvalidValue, RagError, check_at_least, check_finite, check_kind
-from rag.providers.base import CorpusEmbedder, Embedder, Vectors, embed
+from rag.errors import (
+    DataError,
+    IndexMismatch,
+    InvalidValue,
+    RagError,
+    check_at_least,
+    check_finite,
+    check_kind,
+    cut,
+    texts_in,
+)
+from rag.providers.base import CorpusEmbedder, Embedder, Vectors, check_part, embed
 from rag.stores.archive import STATE, read_archive, restored
 from rag.stores.unit import near_top, unit_rows
 from rag.types import Chunk, Hit
@@ -57,7 +67,10 @@ class VectorDB:
     ) -> None:
         if api_key is not None and embedder is not None:
             raise InvalidValue("give an api_key (of Voyage AI) or an embedder, not both")
+        if embedder is not None:
+            check_part(embedder, "embedder", "embed", "a method embed(texts, kind)")
         if api_key is not None:
+            check_kind("api_key", api_key, str)
             from rag.providers.voyage import Voyage
 
             embedder = Voyage(api_key=api_key)
@@ -100,6 +113,7 @@ class VectorDB:
                 log.warning("%s; embedding again", mismatch)
         texts = [self.text(chunk) for chunk in chunks]
         embedder = self.embedder.fit(texts) if isinstance(self.embedder, CorpusEmbedder) else self.embedder
+        check_part(embedder, "embedder that fit returns", "embed", "a method embed(texts, kind)")
         self._set(chunks, embedder, self._checked_documents(embed(embedder, texts, "document"), chunks))
         if stored is not None:
             self.save(stored)
@@ -131,7 +145,7 @@ class VectorDB:
             InvalidValue: if k < 1 or a query is blank.
             RagError: if nothing is loaded yet.
         """
-        k = check_search(self.name, len(self), queries, k)
+        queries, k = checked_search(self.name, len(self), queries, k)
         check_finite("similarity_threshold", similarity_threshold)
         if not queries:
             return []
@@ -234,7 +248,8 @@ class VectorDB:
         embedder = restored(self.embedder, stored, path)
         texts = [self.text(chunk) for chunk in (kept if chunks is None else chunks)]
         now = {"embedder": embedder.name, "fields": list(self.fields), "texts": fingerprint(texts)}
-        differ = [f"{key} {_short(header[key])}, not {_short(now[key])}" for key in now if header[key] != now[key]]
+        pairs = [(key, cut(str(header[key]), 40), cut(str(now[key]), 40)) for key in now if header[key] != now[key]]
+        differ = [f"{key} {one}, not {other}" for key, one, other in pairs]
         if differ:
             raise IndexMismatch(f"{path} ({header['dimension']} dimensions) was made with {' and '.join(differ)}")
         try:
@@ -273,23 +288,13 @@ def copier(chunks: Sequence[Chunk]) -> Callable[[Chunk], Chunk]:
     return copy.copy if flat else copy.deepcopy
 
 
-def check_search(name: str, n: int, queries: Sequence[str], k: int) -> int:
-    """Return k, or raise if a store of n chunks cannot be searched: k < 1, no list, nothing loaded, a blank query."""
-    k = int(k) if isinstance(k, np.integer) else k  # as a sweep over np.arange has it
+def checked_search(name: str, n: int, queries: Sequence[str], k: int) -> tuple[list[str], int]:
+    """Return queries and k for a store of n chunks. Raises if k < 1, one is no text or blank, or nothing is loaded."""
     check_at_least("k", k, 1)
-    if isinstance(queries, str):
-        raise TypeError("queries must be a list of texts, got one text; use search for one")
-    if not hasattr(queries, "__len__"):
-        raise TypeError(f"queries must be a list of texts, got a {type(queries).__name__}")
-    for query in queries:
-        check_kind("question", query, str)
+    found = texts_in("queries", queries, "search")
     if not n:
         raise RagError(f"{name}: nothing is loaded; call load_data first")
-    blank = [row for row, query in enumerate(queries) if is_blank(query)]
+    blank = [row for row, query in enumerate(found) if is_blank(query)]
     if blank:
         raise InvalidValue(f"empty question (row {', '.join(map(str, blank))})")
-    return k
-
-
-def _short(value: Any) -> str:
-    return text if len(text := str(value)) <= 40 else f"{text[:12]}…"
+    return found, int(k)  # of NumPy's, as a sweep over np.arange has it, Python's own

@@ -111,7 +111,7 @@ def test_the_version(tmp_path):
 def test_spaces_in_lists_mean_nothing(folder):
     done = rag("run", "-d", "own", "--levels", " bm25 , basic,, bm25", "--metrics", "hit, ap", "-o", "out", cwd=folder)
     assert done.returncode == 0, done.stderr
-    assert "own, all 1 questions, offline backend, k = 3" in done.stdout
+    assert "own, 1 question, offline backend, k = 3" in done.stdout
     assert sorted(path.stem for path in (folder / "out" / "rows").iterdir()) == ["basic", "bm25"]
     assert rag("compare", "out", "--levels", "bm25, basic", cwd=folder).returncode == 0
     assert rag("show", "out", "--by", "kind, split", cwd=folder).returncode == 0

@@ -89,7 +89,7 @@ def test_recorded_is_the_default_where_readings_are_shipped(installed, tmp_path)
     write_json(tmp_path / "own" / "chunks.json", [make_chunk("a", "Cats purr.")])
     write_json(tmp_path / "own" / "questions.json", [{"id": "1", **CATS}])
     own = rag(installed, tmp_path, "run", "-d", "own", "--levels", "bm25", "-o", "own/out")
-    assert "own, all 1 questions, offline backend" in own.stdout, own.stderr
+    assert "own, 1 question, offline backend" in own.stdout, own.stderr
 
 
 @pytest.mark.parametrize(

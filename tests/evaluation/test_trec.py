@@ -86,5 +86,5 @@ def test_the_command(tmp_path):
     replace(run, rows=[grouped, *run.rows[1:]]).save(tmp_path / "out")
     done = rag("export", "out", "--trec", "trec", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "1 questions have interchangeable chunks" in done.stdout
+    assert "in 1 question chunks are interchangeable" in done.stdout
     assert {path.name for path in (tmp_path / "trec").iterdir()} == {"qrels.txt", "basic.run"}

@@ -237,6 +237,7 @@ def by_statement(body):
 
 
 LSA = {"embedder": "lsa"}
+TWICE = [*QUESTIONS, *({**question, "id": f"{question['id']} again"} for question in QUESTIONS)]
 SETTINGS = {
     "one level": (LSA, running(WITH_SUMMARIES, ["basic"], answers=False), True),
     "answers": (LSA, running(WITH_SUMMARIES, ["basic"]), False),
@@ -247,7 +248,7 @@ SETTINGS = {
     "a threshold": ({}, running(WITH_SUMMARIES, ["basic"], build_more={"threshold": 0.5}), False),
     "unanswerable": (LSA, running(WITH_SUMMARIES, ["basic"], unanswerable=["Who is the king?", "Why not?"]), False),
     "repeats": (LSA, running(WITH_SUMMARIES, ["basic", "rerank"], repeats=2), False),
-    "equal questions": (LSA, running(WITH_SUMMARIES, ["basic", "hybrid"], questions=[*QUESTIONS, *QUESTIONS]), False),
+    "equal questions": (LSA, running(WITH_SUMMARIES, ["basic", "hybrid"], questions=TWICE), False),
     "ask": ({}, asking("rerank"), False),
     "rerankers": (LSA, rerank_only, True),
     "a batch": ({"batch": True, **LSA}, running(WITH_SUMMARIES, ["basic", "rerank"]), False),

@@ -16,7 +16,7 @@ from rag.readings import READER
 from rag.report import plots
 from rag.report.page import report
 from rag.report.summary import summary_of
-from rag.report.tables import levels_table, parts_table, refusals_table
+from rag.report.tables import parts_table, refusals_table
 from rag.report.trials import kinds_table, rerankers_table
 from rag.report.words import interval, short
 
@@ -35,7 +35,7 @@ def plain(text: object) -> str:
 
 def test_every_table_names_who_read(runs):
     compared = rag.compare(runs)
-    for made in (levels_table(runs), parts_table(runs, "kind"), summary_of(runs), kinds_table(compare_kinds(runs))):
+    for made in (parts_table(runs, "kind"), summary_of(runs), kinds_table(compare_kinds(runs))):
         assert READER in plain(made)
     for text in (compared, *compared.notes()[-1:], compare_kinds(runs)[0].as_dict()["readers"], report(runs)):
         assert f"eader and judge: {READER}" in plain(text).replace("&#x27;", "'")

@@ -11,7 +11,7 @@ from rag import Run, compare
 from rag.errors import DataError
 from rag.report.grid import Grid, Line
 from rag.report.summary import summary_of
-from rag.report.tables import comparison_table, levels_table, parts_table
+from rag.report.tables import comparison_table, parts_table
 from rag.report.terminal import Console
 
 WIDTHS = (60, 80, 120)
@@ -33,7 +33,7 @@ def several(names=("bm25", "basic", "summary", "rerank"), n=80, **card) -> list[
 
 
 def tables_of(runs):
-    return [levels_table(runs), parts_table(runs, "kind"), comparison_table(compare(runs)), summary_of(runs)]
+    return [parts_table(runs, "kind"), comparison_table(compare(runs)), summary_of(runs)]
 
 
 @pytest.mark.parametrize("width", WIDTHS)
@@ -101,7 +101,7 @@ def test_what_is_too_wide_goes_on_below_itself(width):
 def test_the_primary_metric_is_first():
     for judge, first in (("a model", "accuracy"), ("overlap (no LLM)", "recall")):
         runs = several(judge=judge)
-        assert levels_table(runs).heads[1] == first
+        assert parts_table(runs, "kind").heads[1] == first
         assert comparison_table(compare(runs)).lines[0].name.startswith(f"{first}, n = 80 (primary")
 
 
@@ -116,7 +116,7 @@ def test_small_p_values_and_runs_that_do_not_differ():
 
 
 def test_each_table_says_what_its_columns_mean_and_which_way_is_better():
-    for made in tables_of(several())[:3]:
+    for made in tables_of(several())[:2]:
         assert "better" in str(made)
     text = str(comparison_table(compare(several())))
     for column in ("change", "corrected", "won/lost", "shows", "n for .05"):
@@ -124,7 +124,7 @@ def test_each_table_says_what_its_columns_mean_and_which_way_is_better():
 
 
 def test_titles_say_what_was_asked():
-    assert str(levels_table(several())).splitlines()[0] == "mine, 80 dev questions, k = 3"
+    assert str(parts_table(several(), "kind")).splitlines()[0] == "mine, 80 dev questions, k = 3"
     mixed = [replace(run, rows=[replace(row, split=None) for row in run.rows]) for run in several()]
     assert str(summary_of(mixed)).splitlines()[0] == "mine, all 80 questions, k = 3"
 
@@ -159,7 +159,7 @@ def test_many_levels_have_a_line_each_and_repeats_are_one():
     assert len(str(summary_of(repeats)).splitlines()) == len(str(summary_of(several())).splitlines())
 
 
-@pytest.mark.parametrize("show", [levels_table, lambda runs: parts_table(runs, "kind"), summary_of])
+@pytest.mark.parametrize("show", [lambda runs: parts_table(runs, "kind"), summary_of])
 def test_no_runs_are_said(show):
     with pytest.raises(DataError, match="no runs to show"):
         show([])
@@ -175,8 +175,6 @@ def test_counts_of_repeated_runs_say_that_they_are_of_answers():
     ]
     run = replace(once, rows=rows)
     assert "Searches with fewer than 3 results: basic 60" in str(summary_of([run])).splitlines()
-    assert "undecided, failed: of all answers, one for each repeat" in str(levels_table([run])).splitlines()
-    assert "of all answers" not in str(levels_table(several()))
 
 
 def test_a_title_says_how_many_questions_each_run_had():

@@ -7,7 +7,7 @@ import pytest
 from conftest import VECTORS, TableEmbedder, links, make_chunk
 
 from rag import SummaryIndexedVectorDB, VectorDB, load_dataset
-from rag.errors import DataError, IndexMismatch, RagError
+from rag.errors import DataError, IndexMismatch, InvalidValue, RagError
 from rag.providers.lsa import LSA
 from rag.stores.hybrid import BM25DB, HybridDB, WeightedHybridDB
 
@@ -149,7 +149,7 @@ def test_what_is_asked_wrongly_is_said(any_store):
             db.search("cat", k=k)
     with pytest.raises(ValueError, match=r"empty question \(row 1\)"):
         db.search_many(["cat", " "])
-    with pytest.raises(TypeError, match="use search for one"):
+    with pytest.raises(InvalidValue, match="use search for one"):
         db.search_many("cat")
 
 

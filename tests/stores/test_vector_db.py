@@ -105,7 +105,7 @@ def test_k_and_query_are_checked_before_anything_is_embedded(db):
     for blank in ("", "   ", "\u200b"):
         with pytest.raises(ValueError, match="empty question \\(row 1\\)"):
             db.search_many(["like A", blank])
-    with pytest.raises(TypeError, match="use search for one"):
+    with pytest.raises(InvalidValue, match="use search for one"):
         db.search_many("like A")
     assert db.embedder.calls == []
     assert len(db.search("like A", k=99)) == 5
