@@ -284,7 +284,7 @@ def build_all(
     for store in stores.values():
         store.load_data(_texts(checked, store, backend))
     for level in chosen:
-        level.check_shown(stores[level.store].chunks)
+        level.check_loaded(stores[level.store])
     return pipelines
 
 

@@ -110,15 +110,18 @@ class Level:
         except TypeError:
             raise InvalidValue(f"the store of the level {self.name} must be made as store(name, embedder=…)") from None
         store = self.store(name, embedder=embedder)
-        if not takes(getattr(store, "load_data", None), 1) or not takes(getattr(store, "search_many", None), 3):
-            needed = "load_data(chunks) and search_many(queries, k, similarity_threshold)"
+        calls = takes(getattr(store, "load_data", None), 1) and takes(getattr(store, "search_many", None), 3)
+        if not calls or not all(hasattr(store, name) for name in ("fields", "embedder", "method")):
+            needed = "load_data(chunks), search_many(queries, k, similarity_threshold), fields, embedder and method"
             raise InvalidValue(f"the store of the level {self.name} needs {needed}, got {shown(store)}")
         return store
 
-    def check_shown(self, chunks: Sequence[Chunk]) -> None:
-        """Raise InvalidValue if the level shows a field that no chunk has."""
+    def check_loaded(self, store: Store) -> None:
+        """Raise InvalidValue if a store does not tell its chunks, or the level shows a field that none of them has."""
+        if not hasattr(store, "chunks"):
+            raise InvalidValue(f"the store of the level {self.name} must have chunks once they are loaded")
         for name in self.shown:
-            if not any(name in chunk for chunk in chunks):
+            if not any(name in chunk for chunk in store.chunks):
                 raise InvalidValue(f"the level {self.name} shows {name!r}, a field that no chunk has")
 
 

@@ -319,8 +319,36 @@ def test_names_are_needed_where_parts_of_ones_own_are_not_taken(tmp_path):
     assert "work must be a function of the backend" in said_by(rag.offline().dry_run, "run")
 
 
-@pytest.mark.parametrize("labels", [[1], {"basic": True}, {"basic": {"cat": "yes"}, "rerank": {"cat": "no"}}])
+@pytest.mark.parametrize("labels", [[1], {"basic": True}, {"basic": {"cat": "perhaps"}, "rerank": {"cat": "no"}}])
 def test_labels_and_draws(runs, labels):
     assert "label" in said_by(lambda: rag.compare(runs, labels=labels))
     assert "resamples must be an integer >= 1" in said_by(lambda: rag.compare(runs, resamples="many"))
     assert "seed must be an integer >= 0" in said_by(lambda: rag.compare(runs, seed=-1))
+
+
+def test_a_store_of_ones_own_has_what_a_level_asks_of_it():
+    class Lines:
+        fields, method = ("text",), "first lines"
+
+        def __init__(self, name, *, embedder):
+            self.name, self.embedder = name, embedder
+
+        def load_data(self, chunks):
+            self.kept = list(chunks)
+
+        def search_many(self, queries, k=3, similarity_threshold=None):
+            return [[{"metadata": chunk, "similarity": 1.0} for chunk in self.kept[:k]] for _ in queries]
+
+    class Nameless(Lines):
+        method = property()
+
+    class Whole(Lines):
+        chunks = property(lambda self: self.kept)
+
+    def built(store):
+        return rag.build(rag.load_dataset("handbook"), rag.Level("mine", "Mine", store, reranked=False), rag.offline())
+
+    assert "needs load_data(chunks), search_many(queries, k, similarity_threshold), fields" in said_by(built, Nameless)
+    assert "must have chunks once they are loaded" in said_by(built, Lines)
+    questions = rag.load_dataset("handbook").questions[:2]
+    assert rag.evaluate(built(Whole), questions, answers=False).averages()["n"] == 2
