@@ -111,15 +111,15 @@ class Level:
             raise InvalidValue(f"the store of the level {self.name} must be made as store(name, embedder=…)") from None
         store = self.store(name, embedder=embedder)
         calls = takes(getattr(store, "load_data", None), 1) and takes(getattr(store, "search_many", None), 3)
-        if not calls or not all(hasattr(store, name) for name in ("fields", "embedder", "method")):
-            needed = "load_data(chunks), search_many(queries, k, similarity_threshold), fields, embedder and method"
+        if not calls or not hasattr(store, "fields"):
+            needed = "load_data(chunks), search_many(queries, k, similarity_threshold) and fields"
             raise InvalidValue(f"the store of the level {self.name} needs {needed}, got {shown(store)}")
         return store
 
     def check_loaded(self, store: Store) -> None:
-        """Raise InvalidValue if a store does not tell its chunks, or the level shows a field that none of them has."""
-        if not hasattr(store, "chunks"):
-            raise InvalidValue(f"the store of the level {self.name} must have chunks once they are loaded")
+        """Raise InvalidValue if a loaded store lacks something, or the level shows a field that no chunk has."""
+        if missing := [name for name in ("chunks", "embedder", "method") if not hasattr(store, name)]:
+            raise InvalidValue(f"the store of the level {self.name} needs {missing[0]} once its chunks are loaded")
         for name in self.shown:
             if not any(name in chunk for chunk in store.chunks):
                 raise InvalidValue(f"the level {self.name} shows {name!r}, a field that no chunk has")

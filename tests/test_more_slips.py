@@ -340,7 +340,7 @@ def test_a_store_of_ones_own_has_what_a_level_asks_of_it():
             return [[{"metadata": chunk, "similarity": 1.0} for chunk in self.kept[:k]] for _ in queries]
 
     class Nameless(Lines):
-        method = property()
+        fields = property()
 
     class Whole(Lines):
         chunks = property(lambda self: self.kept)
@@ -348,7 +348,9 @@ def test_a_store_of_ones_own_has_what_a_level_asks_of_it():
     def built(store):
         return rag.build(rag.load_dataset("handbook"), rag.Level("mine", "Mine", store, reranked=False), rag.offline())
 
-    assert "needs load_data(chunks), search_many(queries, k, similarity_threshold), fields" in said_by(built, Nameless)
-    assert "must have chunks once they are loaded" in said_by(built, Lines)
+    assert "needs load_data(chunks), search_many(queries, k, similarity_threshold) and fields" in said_by(
+        built, Nameless
+    )
+    assert "needs chunks once its chunks are loaded" in said_by(built, Lines)
     questions = rag.load_dataset("handbook").questions[:2]
     assert rag.evaluate(built(Whole), questions, answers=False).averages()["n"] == 2

@@ -52,25 +52,31 @@ def rerankers(
 
     Example: `rag rerankers bm25,llm,voyage,cross-encoder --backend live`
     """
-    from rag.backend import build, offline
     from rag.data.datasets import load_dataset, select, title_of
     from rag.evaluation.rerankers import compare_rerankers
     from rag.report.trials import rerankers_lines, rerankers_table
 
-    if fetch_k < k:
-        raise InvalidValue(f"fetch_k must be >= k, got fetch_k {fetch_k} and k {k}")
     data = load_dataset(dataset)
     questions = select(data.questions, split, limit)
-    db = build(data, level, offline(), k=k).db
     asked = [question["question"] for question in questions]
-    candidates = db.search_many(asked, fetch_k)
+    candidates, found_by = _candidates(data, level, asked, k, fetch_k)
     contenders = _contenders(listed(names), dataset, live, (asked, candidates, k), Console(stderr=True, quiet=as_json))
     rows = compare_rerankers(questions, candidates, contenders, k)
     if as_json:
         print(json.dumps(rows, indent=2))
         return
     about = f"{data.name}, {title_of(data.questions, split, limit)}, k = {k} of {fetch_k} candidates"
-    _print(rerankers_table(rows, f"{about} ({db.embedder.name})"), *rerankers_lines(rows))
+    _print(rerankers_table(rows, f"{about} ({found_by})"), *rerankers_lines(rows))
+
+
+def _candidates(data: Any, level: str, asked: list[str], k: int, fetch_k: int) -> tuple[Any, str]:
+    """Return what a level's search finds for each question, and what it embeds with."""
+    from rag.backend import build, offline
+
+    if fetch_k < k:
+        raise InvalidValue(f"fetch_k must be >= k, got fetch_k {fetch_k} and k {k}")
+    db = build(data, level, offline(), k=k).db
+    return db.search_many(asked, fetch_k), db.embedder.name
 
 
 def _contenders(
@@ -117,7 +123,6 @@ def sweep(
     Example: `rag sweep --levels basic,summary,hybrid --k 1,3,5 --metric recall`
     """
     from rag.data.datasets import load_dataset
-    from rag.data.write import writable
     from rag.evaluation.forecast import sweep_cost
     from rag.evaluation.sweep import grid
     from rag.evaluation.sweep import sweep as try_all
@@ -131,16 +136,23 @@ def sweep(
     about: dict[str, Any] = {"metric": metric, "seed": seed, "folder": dataset if Path(dataset).is_dir() else out}
     if any(pays(backend_of(one.embedder, one.reranker).session) for one in settings):
         estimate = sweep_cost(data, settings, backend_of, **about)
-        if not live.estimate:
-            writable(out)
-            remember(sessions[0], out / SWEPT)
-        confirm_cost(sessions[0], estimate, screen, live, checked=sessions)
+        _confirm(estimate, sessions, out, screen, live)
     with shown:
         made = try_all(data, settings, backend_of, **about, progress=say)
     if as_json:
         print(json.dumps(asdict(made), indent=2))
         return
     _print(sweep_table(made, data.name, top), made.split, str(made), sessions=sessions)
+
+
+def _confirm(estimate: Any, sessions: list[Any], out: Path, screen: Console, live: Live) -> None:
+    """Ask whether a sweep is to be paid for; what earlier starts into the same folder paid counts."""
+    from rag.data.write import writable
+
+    if not live.estimate:
+        writable(out)
+        remember(sessions[0], out / SWEPT)
+    confirm_cost(sessions[0], estimate, screen, live, checked=sessions)
 
 
 def _print(table: Any, *lines: str, sessions: list[Any] | None = None) -> None:
