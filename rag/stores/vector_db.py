@@ -27,7 +27,6 @@ from rag.errors import (
     check_at_least,
     check_finite,
     check_kind,
-    cut,
     texts_in,
 )
 from rag.providers.base import CorpusEmbedder, Embedder, Vectors, check_part, embed
@@ -248,8 +247,7 @@ class VectorDB:
         embedder = restored(self.embedder, stored, path)
         texts = [self.text(chunk) for chunk in (kept if chunks is None else chunks)]
         now = {"embedder": embedder.name, "fields": list(self.fields), "texts": fingerprint(texts)}
-        pairs = [(key, cut(str(header[key]), 40), cut(str(now[key]), 40)) for key in now if header[key] != now[key]]
-        differ = [f"{key} {one}, not {other}" for key, one, other in pairs]
+        differ = [f"{key} {_short(header[key])}, not {_short(now[key])}" for key in now if header[key] != now[key]]
         if differ:
             raise IndexMismatch(f"{path} ({header['dimension']} dimensions) was made with {' and '.join(differ)}")
         try:
@@ -280,6 +278,10 @@ def joined(chunk: Chunk, fields: Sequence[str]) -> str:
 def at_least(threshold: float | None, hits: list[Hit]) -> list[Hit]:
     """Return the hits whose similarity reaches a threshold, all without one."""
     return hits if threshold is None else [hit for hit in hits if hit["similarity"] >= threshold]
+
+
+def _short(value: Any) -> str:
+    return text if len(text := str(value)) <= 40 else f"{text[:12]}…"
 
 
 def copier(chunks: Sequence[Chunk]) -> Callable[[Chunk], Chunk]:
