@@ -70,3 +70,12 @@ def restored(embedder: Embedder, arrays: Arrays, path: Path) -> Embedder:
         return embedder.restore(state)
     except (ValueError, TypeError, KeyError) as error:
         raise IndexMismatch(f"{path} holds another embedder's state, or a damaged one: {error}") from None
+
+
+def short(value: Any) -> str:
+    """Return what a header says, of a fingerprint the first digits.
+
+    >>> short("lsa"), short("d316305943f5" + "0" * 52)
+    ('lsa', 'd316305943f5…')
+    """
+    return text if len(text := str(value)) <= 40 else f"{text[:12]}…"

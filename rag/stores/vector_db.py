@@ -30,7 +30,7 @@ from rag.errors import (
     texts_in,
 )
 from rag.providers.base import CorpusEmbedder, Embedder, Vectors, check_part, embed
-from rag.stores.archive import STATE, read_archive, restored
+from rag.stores.archive import STATE, read_archive, restored, short
 from rag.stores.unit import near_top, unit_rows
 from rag.types import Chunk, Hit
 
@@ -247,7 +247,7 @@ class VectorDB:
         embedder = restored(self.embedder, stored, path)
         texts = [self.text(chunk) for chunk in (kept if chunks is None else chunks)]
         now = {"embedder": embedder.name, "fields": list(self.fields), "texts": fingerprint(texts)}
-        differ = [f"{key} {_short(header[key])}, not {_short(now[key])}" for key in now if header[key] != now[key]]
+        differ = [f"{key} {short(header[key])}, not {short(now[key])}" for key in now if header[key] != now[key]]
         if differ:
             raise IndexMismatch(f"{path} ({header['dimension']} dimensions) was made with {' and '.join(differ)}")
         try:
@@ -278,10 +278,6 @@ def joined(chunk: Chunk, fields: Sequence[str]) -> str:
 def at_least(threshold: float | None, hits: list[Hit]) -> list[Hit]:
     """Return the hits whose similarity reaches a threshold, all without one."""
     return hits if threshold is None else [hit for hit in hits if hit["similarity"] >= threshold]
-
-
-def _short(value: Any) -> str:
-    return text if len(text := str(value)) <= 40 else f"{text[:12]}…"
 
 
 def copier(chunks: Sequence[Chunk]) -> Callable[[Chunk], Chunk]:
