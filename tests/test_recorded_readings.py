@@ -108,7 +108,7 @@ def test_outside_of_what_is_recorded_the_way_on_is_named(data):
         lambda: rag.build(data, "basic", recorded(), k=5).ask(own),
         lambda: rag.build(data, "rerank", recorded(), fetch_k=30).ask(own),
         lambda: rag.build(data, "weighted", recorded()).answer([one["question"] for one in data.questions]),
-        lambda: rag.build(data._replace(chunks=data.chunks[1:]), "context", recorded()),
+        lambda: rag.build(data._replace(chunks=data.chunks[1:], summaries=data.summaries[1:]), "context", recorded()),
     ]
     for work in outside:
         with pytest.raises(CacheMiss, match="is in the readings of handbook ") as error:
