@@ -79,7 +79,7 @@ clean: ## Remove the environment and all caches
 
 .venv-peers/installed: | .venv/bin/python
 	@.venv/bin/python -m venv .venv-peers
-	@.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check pytest \
+	@.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check pytest hypothesis \
 		ragas==0.4.3 'langchain-community<0.4.2'
 	@touch $@
 

@@ -9,6 +9,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # small matrices: threads on
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, settings
 from stubs import Server
 
 from rag import VectorDB
@@ -16,6 +17,10 @@ from rag.providers.base import Vectors
 from rag.types import Chunk, Question
 
 COOKBOOK = Path(os.environ.get("RAG_COOKBOOK", Path(__file__).parents[2] / "shared" / "cookbook"))
+
+
+settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any machine")  # a busy one is no failure
 
 
 class TableEmbedder:

@@ -142,7 +142,7 @@ TAGS = [
 SOUP = st.lists(st.one_of(st.none(), st.tuples(st.sampled_from(TAGS), st.booleans())), max_size=40)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(SOUP)
 def test_tags_in_any_order(pieces):
     made = Made()
@@ -163,7 +163,7 @@ def found_in(chunks):
     return pairs
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(BLOCKS, st.integers(3, 40))
 def test_markdown(blocks, max_words):
     text, words = markdown(blocks)
@@ -173,7 +173,7 @@ def test_markdown(blocks, max_words):
     assert "secret" not in str(chunks)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(BLOCKS, st.integers(3, 40))
 def test_html(blocks, max_words):
     text, words = html(blocks)
@@ -183,7 +183,7 @@ def test_html(blocks, max_words):
     assert "hidden" not in str(chunks)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(BLOCKS, st.sampled_from(["---\ntitle: T\nhidden: x\n---\n", "+++\ntitle = 'T'\nhidden = 'x'\n+++\n"]))
 def test_front_matter_is_left_out_and_titles_the_page(blocks, front):
     text, words = markdown(blocks)

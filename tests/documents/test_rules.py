@@ -62,7 +62,7 @@ def parser(*, quick, tables):
     return made
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(LINES)
 @example(["- a", "", "  # T"])
 @example(["- a", "> b", "c", "# T", "d", "## U", "  e", "# V"])
@@ -83,7 +83,7 @@ def test_headings_blocks_and_references(lines):
     assert references[0] == references[1]
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(LINES)
 @example(["| a | b |", "|-|-|", *["| c | d |"] * 9])
 @example(["a", "| a | b |", "|-|-|", "| c", "|", "|d"])
