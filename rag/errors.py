@@ -100,6 +100,17 @@ def check_at_least(name: str, value: int, least: int) -> None:
         raise InvalidValue(f"{name} must be an integer >= {least}, got {value!r}")
 
 
+def check_fetched(k: int, fetch_k: int) -> None:
+    """Raise InvalidValue if fewer candidates are fetched than a reranker is to keep.
+
+    >>> check_fetched(3, 2)
+    Traceback (most recent call last):
+    rag.errors.InvalidValue: fetch_k must be >= k, got fetch_k 2 and k 3
+    """
+    if fetch_k < k:
+        raise InvalidValue(f"fetch_k must be >= k, got fetch_k {fetch_k} and k {k}")
+
+
 def check_kind(name: str, value: object, kind: type, made_by: str = "") -> None:
     """Raise InvalidValue unless ``value`` is a text, or whatever kind it is that ``made_by`` returns.
 

@@ -14,6 +14,7 @@ from rag.errors import (
     InvalidValue,
     RagError,
     check_at_least,
+    check_fetched,
     check_finite,
     check_kind,
     shown,
@@ -179,8 +180,8 @@ class Pipeline:
         for name in ("k", "fetch_k"):  # of NumPy's numbers Python's, which can be saved
             object.__setattr__(self, name, int(getattr(self, name)))
         check_finite("threshold", self.threshold)
-        if self.level.reranked and self.fetch_k < self.k:
-            raise InvalidValue(f"fetch_k must be >= k, got fetch_k {self.fetch_k} and k {self.k}")
+        if self.level.reranked:
+            check_fetched(self.k, self.fetch_k)
         if self.level.rewritten and self.rewriter is None:
             raise InvalidValue(f"the level {self.level.name} needs a model that writes passages: use --backend live")
 

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from rag.cli.options import AsJson, Dataset, Limit, Live, Split, listed, taking
 from rag.cli.paying import confirm_cost, paid, pays, progress, remember, show_cost
-from rag.errors import DataError, InvalidValue
+from rag.errors import DataError, check_fetched
 from rag.report.terminal import Console
 
 OUT = Path("evaluation/results")
@@ -73,8 +73,7 @@ def _candidates(data: Any, level: str, asked: list[str], k: int, fetch_k: int) -
     """Return what a level's search finds for each question, and what it embeds with."""
     from rag.backend import build, offline
 
-    if fetch_k < k:
-        raise InvalidValue(f"fetch_k must be >= k, got fetch_k {fetch_k} and k {k}")
+    check_fetched(k, fetch_k)
     db = build(data, level, offline(), k=k).db
     return db.search_many(asked, fetch_k), db.embedder.name
 
